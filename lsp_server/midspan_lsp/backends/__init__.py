@@ -1,0 +1,1 @@
+"""Where middles come from: one protocol, one file per kind of backend."""

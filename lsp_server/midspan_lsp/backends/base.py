@@ -1,0 +1,72 @@
+"""What every backend offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from midspan_lsp.types import CancellationToken, InfillRequest, InfillResponse, StepObserver
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a backend can do.
+
+    Attributes:
+        name: for people.
+        can_remask: it takes `InfillRequest.draft`.
+    """
+
+    name: str
+    can_remask: bool
+
+
+@dataclass(frozen=True)
+class LoadProgress:
+    """A line for the user while a backend gets ready, and how far it is, where that is known (0 to 100)."""
+
+    message: str
+    percentage: int | None = None
+
+
+ReportProgress = Callable[[LoadProgress], None]
+"""May be called from any thread."""
+
+
+class InfillBackend(Protocol):
+    """Fills middles. All methods belong to one event loop."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do."""
+        ...
+
+    @property
+    def ready(self) -> bool:
+        """True once `load` has succeeded."""
+        ...
+
+    async def load(self, report: ReportProgress) -> None:
+        """Get ready. Idempotent.
+
+        Raises:
+            InfillError: it cannot; the hint says what to do.
+        """
+        ...
+
+    async def infill(
+        self, request: InfillRequest, token: CancellationToken, on_step: StepObserver | None = None
+    ) -> InfillResponse:
+        """Fill the middle; stops within one forward of `token` being cancelled, and then has no candidates.
+
+        `on_step` may be called from another thread.
+
+        Raises:
+            InfillError: the backend is not ready or failed.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Stop all work and let go of everything."""
+        ...

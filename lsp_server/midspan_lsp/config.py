@@ -1,0 +1,115 @@
+"""Settings: every key, its default and its bounds stand here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeVar, cast
+
+_T = TypeVar("_T")
+
+
+def _number(default: Any, low: float, high: float) -> Any:
+    return field(default=default, metadata={"bounds": (low, high)})
+
+
+@dataclass(frozen=True)
+class CompletionSettings:
+    """What is suggested, and when.
+
+    Attributes:
+        confidence_floor: middles whose confidence is lower are not shown (0 shows all).
+        max_lines: most lines of a middle where the place of the cursor asks for several; 1: never more than one.
+        timeout_ms: after so long an automatic request is answered with what there is.
+        invoked_timeout_ms: the same for a request by hand.
+        menu: offer the middle as `textDocument/completion` too, for editors without inline completion.
+    """
+
+    confidence_floor: float = _number(0.1, 0.0, 1.0)
+    max_lines: int = _number(4, 1, 64)
+    timeout_ms: int = _number(4000, 1, 600_000)
+    invoked_timeout_ms: int = _number(15_000, 1, 600_000)
+    menu: bool = False
+
+
+@dataclass(frozen=True)
+class ContextSettings:
+    """How much text the model is shown.
+
+    Attributes:
+        prefix_tokens: most tokens before the cursor.
+        suffix_tokens: most tokens after it; the embedded model was trained with 48 and has room for 64.
+    """
+
+    prefix_tokens: int = _number(512, 16, 4096)
+    suffix_tokens: int = _number(48, 0, 64)
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """The embedded model.
+
+    Attributes:
+        path: a checkpoint folder to use instead of the embedded one; empty: the embedded one.
+        threshold: a slot is committed as soon as its confidence is at least this.
+        threads: threads for the model; 0: as many as torch thinks right.
+    """
+
+    path: str = ""
+    threshold: float = _number(0.9, 0.0, 1.0)
+    threads: int = _number(0, 0, 1024)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All settings, in the shape in which an editor gives them."""
+
+    completion: CompletionSettings = field(default_factory=CompletionSettings)
+    context: ContextSettings = field(default_factory=ContextSettings)
+    model: ModelSettings = field(default_factory=ModelSettings)
+
+
+def read_settings(raw: object) -> tuple[Settings, list[str]]:
+    """Settings from what an editor gave: nested mappings, or None for all defaults.
+
+    A bad value keeps its default; the rest counts.
+
+    Returns:
+        the settings, and for each key that could not be used a line that begins with its path.
+    """
+    problems: list[str] = []
+    settings = Settings() if raw is None else _read_group(Settings(), raw, "", problems)
+    return settings, problems
+
+
+def _read_group(default: _T, raw: object, path: str, problems: list[str]) -> _T:
+    if not isinstance(raw, Mapping):
+        problems.append(f"{path or 'settings'}: expected an object, got {raw!r:.60}")
+        return default
+    group: Any = default
+    known = {item.name: item for item in fields(group)}
+    changes: dict[str, object] = {}
+    for key, value in cast("Mapping[object, object]", raw).items():
+        here = f"{path}.{key}" if path else str(key)
+        item = known.get(str(key))
+        if item is None:
+            problems.append(f"{here}: no such setting")
+            continue
+        current = getattr(group, item.name)
+        if hasattr(current, "__dataclass_fields__"):
+            changes[item.name] = _read_group(current, value, here, problems)
+        elif problem := _problem(value, type(current), item.metadata.get("bounds")):
+            problems.append(f"{here}: {problem}")
+        else:
+            changes[item.name] = type(current)(value)
+    return replace(group, **changes)
+
+
+def _problem(value: object, wanted: type, bounds: tuple[float, float] | None) -> str:
+    """What is wrong with a leaf; empty if nothing."""
+    accepted = (int, float) if wanted is float else wanted
+    if not isinstance(value, accepted) or (wanted is not bool and isinstance(value, bool)):
+        return f"expected {wanted.__name__}, got {value!r:.60}"
+    if bounds is not None and not bounds[0] <= cast("float", value) <= bounds[1]:
+        return f"expected {bounds[0]:g} to {bounds[1]:g}, got {value!r:.60}"
+    return ""

@@ -1,0 +1,38 @@
+"""The one tree of errors. Each tells the user what to do."""
+
+from __future__ import annotations
+
+
+class InfillError(Exception):
+    """Something a user can do something about.
+
+    Args:
+        message: what is wrong, in one sentence.
+        hint: what to do about it.
+        retryable: whether the same call may work later without anything changed.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", retryable: bool = False) -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.retryable = retryable
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        return f"{message}\n{self.hint}" if self.hint else message
+
+
+class ConfigError(InfillError):
+    """A setting or an argument that cannot be used."""
+
+
+class DocumentError(InfillError):
+    """A file or a place in it that cannot be completed."""
+
+
+class BackendUnavailable(InfillError):
+    """The backend cannot be started: a missing package, missing weights."""
+
+
+class BadResponse(InfillError):
+    """The backend failed on one request."""

@@ -1,0 +1,183 @@
+"""The values that pass between the stages. All text offsets are code points."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Literal
+
+
+class Trigger(Enum):
+    """Why a suggestion is asked for."""
+
+    AUTOMATIC = "automatic"
+    INVOKED = "invoked"
+
+
+@dataclass(frozen=True)
+class Span:
+    """A half-open range of code points."""
+
+    start: int
+    end: int
+
+
+class CancellationToken:
+    """Asked once a step by whoever works on a request.
+
+    Set by a newer request, by the editor's cancel, or by time. Thread-safe.
+
+    Args:
+        timeout_s: seconds from now after which `expired()` is true; none if None.
+    """
+
+    def __init__(self, timeout_s: float | None = None) -> None:
+        self._cancelled = threading.Event()
+        self._deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+
+    def cancel(self) -> None:
+        """Nobody wants the answer any more."""
+        self._cancelled.set()
+
+    def cancelled(self) -> bool:
+        """True once `cancel()` was called: the work is to be dropped."""
+        return self._cancelled.is_set()
+
+    def expired(self) -> bool:
+        """True once time is up: the best so far is wanted at once."""
+        return self._deadline_s is not None and time.monotonic() >= self._deadline_s
+
+
+@dataclass(frozen=True)
+class Draft:
+    """An earlier middle of the same request, some of whose slots are to be denoised again.
+
+    Attributes:
+        token_ids: the backend's tokens of the draft.
+        remask: indices into `token_ids` to mask again; the tokens that stand there are banned at those places.
+    """
+
+    token_ids: tuple[int, ...]
+    remask: frozenset[int]
+
+
+@dataclass(frozen=True)
+class InfillRequest:
+    """What a backend is asked: fill the middle between two texts.
+
+    Attributes:
+        prefix: text before the cursor, already cut to the context window.
+        suffix: text after the cursor, likewise.
+        language_id: the editor's language id, or "" where unknown.
+        max_lines: the middle ends at this many line breaks (1: it stays on the cursor's line).
+        min_indent: with several lines, the middle ends before a line indented by fewer columns; None: no such end.
+        draft: an earlier answer to mend, instead of a page of masks.
+    """
+
+    prefix: str
+    suffix: str
+    language_id: str = ""
+    max_lines: int = 1
+    min_indent: int | None = None
+    draft: Draft | None = None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One middle.
+
+    Attributes:
+        text: the middle itself.
+        confidence: product of the slots' confidences, 0 to 1. It ranks; it is no probability of being right.
+        token_ids: the backend's tokens, if it can re-mask; they may reproduce characters before the cursor.
+        token_spans: for each token the code points of `text` it stands for (empty where it stands before it).
+        confidences: for each token the confidence with which it was committed.
+        finish_reason: why it ends here.
+    """
+
+    text: str
+    confidence: float
+    token_ids: tuple[int, ...] = ()
+    token_spans: tuple[Span, ...] = ()
+    confidences: tuple[float, ...] = ()
+    finish_reason: Literal["end", "line", "length", "deadline", "cancelled"] = "end"
+
+
+@dataclass(frozen=True)
+class InfillStats:
+    """What an answer cost.
+
+    Attributes:
+        n_forwards: denoiser forwards (the papers' NFE).
+        n_encoded_tokens: context tokens that had to be encoded.
+        n_cached_tokens: context tokens taken from the KV cache.
+        elapsed_ms: wall time in the backend, waiting for its worker not included.
+    """
+
+    n_forwards: int = 0
+    n_encoded_tokens: int = 0
+    n_cached_tokens: int = 0
+    elapsed_ms: float = 0.0
+
+
+@dataclass(frozen=True)
+class InfillResponse:
+    """A backend's answer: middles, best first (none if cancelled), and their cost."""
+
+    candidates: tuple[Candidate, ...] = ()
+    stats: InfillStats = field(default_factory=InfillStats)
+
+
+@dataclass(frozen=True)
+class SlotView:
+    """One slot of a block while it is denoised: its text (None while masked) and whether this forward set it."""
+
+    text: str | None
+    fresh: bool
+
+
+StepObserver = Callable[[int, tuple[SlotView, ...]], None]
+"""Called after each forward with the number of forwards so far and the whole middle as it stands."""
+
+
+class Verdict(Enum):
+    """What the syntax gate says of a middle."""
+
+    VALID = "valid"
+    BROKEN = "broken"
+    NO_OPINION = "no opinion"
+
+
+@dataclass(frozen=True)
+class SyntaxReport:
+    """The gate's verdict, and where the new faults lie.
+
+    Attributes:
+        verdict: `BROKEN` only for faults that the document did not have before.
+        error_spans: the new faults within the middle, as code points of the middle; empty spans are places.
+    """
+
+    verdict: Verdict
+    error_spans: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """What becomes an item of the editor.
+
+    Attributes:
+        text: replaces `replace`.
+        replace: span of the document, on the cursor's line.
+        confidence: as of the candidate.
+        verdict: the syntax gate's.
+        stats: cost of all backend calls for it.
+    """
+
+    text: str
+    replace: Span
+    confidence: float
+    verdict: Verdict
+    stats: InfillStats

@@ -1,0 +1,1 @@
+"""A block-diffusion infilling model for code."""

@@ -1,0 +1,131 @@
+"""The transformer that trunk and denoiser share: Llama's layers over a canvas held in a `ContextCache`.
+
+Shapes: T tokens of this call, S places attended to, H key/value heads, G query heads per key/value head, D width of a
+head, C width of the model, V vocabulary. One canvas at a time.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+
+from midspan_model.config import ModelConfig
+from midspan_model.kv_cache import ContextCache
+
+
+class Layer(nn.Module):
+    """One decoder layer; query, key and value, and gate and up, are fused by rows in that order."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        c, kv_width = config, config.n_kv_heads * config.head_dim
+        self.heads = (c.n_kv_heads, c.n_heads // c.n_kv_heads, c.head_dim)
+        self.splits = [c.n_heads * c.head_dim, kv_width, kv_width]
+        self.attention_norm = nn.RMSNorm(c.width, c.norm_eps)
+        self.qkv = nn.Linear(c.width, sum(self.splits), bias=False)
+        self.out = nn.Linear(c.n_heads * c.head_dim, c.width, bias=False)
+        self.ffn_norm = nn.RMSNorm(c.width, c.norm_eps)
+        self.gate_up = nn.Linear(c.width, 2 * c.ffn_width, bias=False)
+        self.down = nn.Linear(c.ffn_width, c.width, bias=False)
+
+    def project(self, x_TC: Tensor, rope: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries (H, G * T, D), keys and values (H, T, D); a head's query groups lie one behind the other."""
+        n_tokens = x_TC.shape[0]
+        n_kv, group, dim = self.heads
+        q, k, v = self.qkv(self.attention_norm(x_TC)).split(self.splits, -1)
+        q = rotate(q.view(n_tokens, n_kv, group, dim).permute(1, 2, 0, 3), rope)
+        k = rotate(k.view(n_tokens, n_kv, dim).transpose(0, 1), rope)
+        v = v.view(n_tokens, n_kv, dim).transpose(0, 1)
+        return q.reshape(n_kv, group * n_tokens, dim), k, v
+
+    def mix(self, x_TC: Tensor, attended_HXD: Tensor) -> Tensor:
+        """What follows attention: output projection and feed-forward, each on its residual."""
+        n_tokens = x_TC.shape[0]
+        n_kv, group, dim = self.heads
+        heads = attended_HXD.view(n_kv, group, n_tokens, dim).permute(2, 0, 1, 3)
+        x_TC = x_TC + self.out(heads.reshape(n_tokens, -1))
+        gate, up = self.gate_up(self.ffn_norm(x_TC)).chunk(2, -1)
+        return x_TC + self.down(F.silu(gate) * up)
+
+
+class Transformer(nn.Module):
+    """Trunk or denoiser.
+
+    Trunk: `encode_prefix`, `encode_suffix`, causal, and each blind to the other. Denoiser: `forward_block`, which sees
+    suffix, prefix and all of its block, in both directions.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(config.vocab_size, config.width)
+        self.mask_embedding = nn.Parameter(torch.zeros(config.width))
+        self.layers = nn.ModuleList(Layer(config) for _ in range(config.n_layers))
+        self.norm = nn.RMSNorm(config.width, config.norm_eps)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Number type of weights and cache."""
+        return self.embedding.weight.dtype
+
+    def encode_prefix(self, ids: list[int], cache: ContextCache) -> Tensor:
+        """Append tokens to the prefix in `cache`; hidden states (T, C)."""
+        start = cache.prefix_end
+        hidden_TC = self._run(ids, cache, start, cache.suffix_room, start, causal=True)
+        cache.prefix_ids.extend(ids)
+        return hidden_TC
+
+    def encode_suffix(self, ids: list[int], cache: ContextCache) -> None:
+        """Put another suffix into `cache`; its positions begin at 0."""
+        cache.suffix_ids = []  # stays empty if this call is cut short
+        start = cache.suffix_room - len(ids)
+        self._run(ids, cache, start, start, 0, causal=True)
+        cache.suffix_ids = list(ids)
+
+    def forward_block(self, ids: list[int], cache: ContextCache) -> Tensor:
+        """One denoiser forward over a block that stands behind the prefix in `cache`; hidden states (T, C)."""
+        return self._run(ids, cache, cache.prefix_end, cache.suffix_start, cache.prefix_end, causal=False)
+
+    def logits(self, hidden_TC: Tensor) -> Tensor:
+        """Logits (T, V) in float32, by the tied embedding."""
+        return F.linear(hidden_TC, self.embedding.weight).float()
+
+    def _run(
+        self, ids: list[int], cache: ContextCache, start: int, visible: int, position: int, *, causal: bool
+    ) -> Tensor:
+        """Run tokens that stand from place `start` on, attending from place `visible` on."""
+        tokens_T = torch.tensor(ids)
+        x_TC = self.embedding(tokens_T)
+        x_TC = torch.where((tokens_T == self.config.mask_id)[:, None], self.mask_embedding, x_TC)
+        rope = rope_table(position, len(ids), self.config.head_dim, self.config.rope_theta, x_TC.dtype)
+        end = start + len(ids)
+        bias = self._causal_bias(len(ids), end - visible) if causal else None
+        for index, layer in enumerate(self.layers):
+            assert isinstance(layer, Layer)
+            q_HXD, k_HTD, v_HTD = layer.project(x_TC, rope)
+            cache.update(index, start, k_HTD, v_HTD)
+            k_HSD, v_HSD = cache.keys_NHSD[index, :, visible:end], cache.values_NHSD[index, :, visible:end]
+            attended = F.scaled_dot_product_attention(q_HXD[None], k_HSD[None], v_HSD[None], attn_mask=bias)
+            x_TC = layer.mix(x_TC, attended[0])
+        return self.norm(x_TC)
+
+    def _causal_bias(self, n_tokens: int, n_places: int) -> Tensor:
+        """Which places (last axis) each query may see, for all query groups of a head."""
+        seen = torch.ones(n_tokens, n_places, dtype=torch.bool).tril(n_places - n_tokens)
+        return seen.repeat(self.config.n_heads // self.config.n_kv_heads, 1)
+
+
+def rope_table(position: int, n: int, dim: int, theta: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Cosines and sines (n, dim) of the rotary embedding from `position` on (Su et al. 2021, halves layout)."""
+    inverse = theta ** (-torch.arange(0, dim, 2, dtype=torch.float32) / dim)
+    angles = torch.arange(position, position + n, dtype=torch.float32)[:, None] * inverse
+    angles = torch.cat([angles, angles], -1)
+    return angles.cos().to(dtype), angles.sin().to(dtype)
+
+
+def rotate(x: Tensor, rope: tuple[Tensor, Tensor]) -> Tensor:
+    """Rotary embedding of x (..., T, D)."""
+    cos, sin = rope
+    first, second = x.chunk(2, -1)
+    return x * cos + torch.cat([-second, first], -1) * sin

@@ -1,0 +1,52 @@
+"""The canvas: which tokens stand where around a middle.
+
+    [suffix, right-aligned][prefix without its last token][block: slot 0, then masks]
+
+Slot 0 is the prefix's last token after backing up one token; the bytes of the token that was dropped are healed, that
+is, the first slots may take only tokens that agree with them (`denoiser.md`, "Slots, positions, shift").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from midspan_model.config import DenoiseConfig, ModelConfig
+from midspan_model.tokenizer import Tokenizer
+
+CHARACTERS_PER_TOKEN = 6
+"""No context reads more characters per token of its budget than this; code has about three."""
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """The known tokens around a middle.
+
+    Attributes:
+        suffix_ids: the suffix, beginning with the suffix token.
+        prefix_ids: the prefix, beginning with the prefix token; its last token is slot 0 of the first block.
+        healed: bytes before the cursor that the first slots have to reproduce.
+    """
+
+    suffix_ids: tuple[int, ...]
+    prefix_ids: tuple[int, ...]
+    healed: bytes
+
+
+def build_canvas(
+    prefix: str, suffix: str, tokenizer: Tokenizer, model: ModelConfig, config: DenoiseConfig
+) -> Canvas:
+    """The canvas of two texts, cut to the budgets of `config`.
+
+    The far end of a long prefix is cut in strides of a quarter of the budget, so that its first token, and with it the
+    cache, stands still while one types.
+    """
+    prefix_ids = tokenizer.encode(prefix)
+    healed = tokenizer.token_bytes(prefix_ids.pop()) if prefix_ids else b""
+    budget = config.prefix_tokens - 1
+    if len(prefix_ids) > budget:
+        stride = max(1, budget // 4)
+        prefix_ids = prefix_ids[-(-(len(prefix_ids) - budget) // stride) * stride :]
+    n_suffix = min(config.suffix_tokens, model.suffix_room) - 1
+    near = suffix[: max(n_suffix, 0) * CHARACTERS_PER_TOKEN]
+    suffix_ids = tokenizer.encode(near)[: max(n_suffix, 0)]
+    return Canvas((model.suffix_id, *suffix_ids), (model.prefix_id, *prefix_ids), healed)

@@ -1,0 +1,79 @@
+"""The model's shape, kept as JSON beside the weights, and how a middle is denoised."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from midspan_model.errors import WeightsError
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Shape of trunk and denoiser, which differ only in their weights. The defaults are SmolLM2-135M's.
+
+    Attributes:
+        block_slots: slots of a block, slot 0 (a known token) included.
+        suffix_room: positions kept for the suffix, in front of the prefix.
+        end_id: ends the middle.
+        mask_id: stands in a slot that is not committed yet.
+        prefix_id: first token of every prefix.
+        suffix_id: first token of every suffix.
+        n_special: ids below this are no text.
+    """
+
+    n_layers: int = 30
+    width: int = 576
+    n_heads: int = 9
+    n_kv_heads: int = 3
+    head_dim: int = 64
+    ffn_width: int = 1536
+    vocab_size: int = 49152
+    rope_theta: float = 100_000.0
+    norm_eps: float = 1e-5
+    block_slots: int = 16
+    suffix_room: int = 64
+    end_id: int = 0
+    mask_id: int = 16
+    prefix_id: int = 5
+    suffix_id: int = 6
+    n_special: int = 17
+
+    def save(self, path: Path) -> None:
+        """Write as JSON."""
+        path.write_text(json.dumps(dataclasses.asdict(self), indent=2) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> ModelConfig:
+        """Read what `save` wrote.
+
+        Raises:
+            WeightsError: the file is missing or of another form.
+        """
+        try:
+            return cls(**json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError) as error:
+            raise WeightsError(f"{path.name} of the model cannot be read: {error}") from error
+
+
+@dataclass(frozen=True)
+class DenoiseConfig:
+    """How middles are denoised.
+
+    Attributes:
+        threshold: a slot is committed as soon as its confidence is at least this.
+        max_blocks: most blocks of one middle.
+        prefix_tokens: most tokens of the prefix.
+        suffix_tokens: most tokens of the suffix, its first special token included.
+        encode_chunk: context tokens encoded between two questions whether to stop.
+        cached_contexts: documents whose keys and values are kept.
+    """
+
+    threshold: float = 0.9
+    max_blocks: int = 4
+    prefix_tokens: int = 512
+    suffix_tokens: int = 48
+    encode_chunk: int = 64
+    cached_contexts: int = 4

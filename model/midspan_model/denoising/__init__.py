@@ -1,0 +1,1 @@
+"""Denoising one block: policies, constraints and the one loop."""

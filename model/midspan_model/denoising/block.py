@@ -1,0 +1,95 @@
+"""A block of slots while it is denoised, and where its middle ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from midspan_model.denoising.constraints import Constraints
+
+
+class Finish(Enum):
+    """Why a middle is finished."""
+
+    END = "end"
+    LINE = "line"
+    LENGTH = "length"
+    DEADLINE = "deadline"
+    CANCELLED = "cancelled"
+
+
+@dataclass
+class Block:
+    """The slots of one block. Slot 0 is known; the others are masks, or the kept slots of a draft.
+
+    Attributes:
+        tokens: one per slot.
+        constraints: what slots may take; knows the special ids.
+        heal: bytes that the slots from 1 on have to reproduce first.
+        max_lines: the middle ends at this many line breaks.
+        banned: ids a slot may not take.
+        confidences: of each slot; 1 where its token was given.
+        end: the middle stands in the slots from 1 to `end`, exclusive.
+        end_confidence: of the end token, if one was committed.
+        finish: why it is finished, as far as known.
+    """
+
+    tokens: list[int]
+    constraints: Constraints
+    heal: bytes = b""
+    max_lines: int = 1
+    banned: Mapping[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
+    confidences: list[float] = field(init=False)
+    end: int = field(init=False)
+    end_confidence: float = 1.0
+    finish: Finish | None = None
+
+    def __post_init__(self) -> None:
+        self.confidences = [1.0] * len(self.tokens)
+        self.end = len(self.tokens)
+        self._settle_end()
+
+    @property
+    def masked(self) -> list[int]:
+        """Masked slots of the middle, from left to right."""
+        return [slot for slot in range(1, self.end) if self.is_masked(slot)]
+
+    @property
+    def unhealed(self) -> bytes:
+        """What of `heal` the slots in front of the first mask leave to be reproduced."""
+        heal = self.heal
+        for slot in range(1, self.end):
+            if not heal or self.is_masked(slot):
+                break
+            heal = self.constraints.after(self.tokens[slot], heal)
+        return heal
+
+    def is_masked(self, slot: int) -> bool:
+        """Whether a slot is not committed yet."""
+        return self.tokens[slot] == self.constraints.mask_id
+
+    def commit(self, slots: Sequence[int], token_ids: Sequence[int], confidences: Sequence[float]) -> None:
+        """Commit slots that are still masked, then see where the middle ends now."""
+        for slot, token_id, confidence in zip(slots, token_ids, confidences, strict=True):
+            if self.is_masked(slot):
+                self.tokens[slot] = token_id
+                self.confidences[slot] = confidence
+        self._settle_end()
+
+    def _settle_end(self) -> None:
+        """Drop what stands behind an end token or behind the last line wanted."""
+        heal, n_breaks = self.heal, 0
+        for slot in range(1, self.end):
+            token_id = self.tokens[slot]
+            if self.is_masked(slot):
+                heal = b""  # nothing right of a mask is committed while bytes are to be healed
+            elif token_id == self.constraints.end_id:
+                self.end, self.end_confidence, self.finish = slot, self.confidences[slot], Finish.END
+                return
+            else:
+                n_breaks += self.constraints.line_breaks(token_id, heal)
+                heal = self.constraints.after(token_id, heal)
+            if n_breaks >= self.max_lines:
+                self.end, self.end_confidence, self.finish = slot + 1, 1.0, Finish.LINE
+                return

@@ -1,0 +1,47 @@
+"""What a slot may take: text only, what heals the cut before the cursor, nothing that was rejected there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from midspan_model.config import ModelConfig
+from midspan_model.tokenizer import Tokenizer
+
+_NEVER = float("-inf")
+
+
+class Constraints:
+    """The rules of one tokenizer and model. Shapes: M slots, V vocabulary."""
+
+    def __init__(self, tokenizer: Tokenizer, config: ModelConfig) -> None:
+        self.end_id = config.end_id
+        self.mask_id = config.mask_id
+        self._tokenizer = tokenizer
+        silent = [index for index in range(config.vocab_size) if not tokenizer.token_bytes(index)]
+        self._silent = torch.tensor([index for index in silent if index != config.end_id])
+
+    def apply(
+        self, logits_MV: Tensor, slots: Sequence[int], banned: Mapping[int, frozenset[int]], heal: bytes
+    ) -> None:
+        """Ban in place; row m belongs to the m-th of `slots`; `heal` binds the first row."""
+        logits_MV[:, self._silent] = _NEVER
+        for row, slot in enumerate(slots):
+            if slot in banned:
+                logits_MV[row, torch.tensor(sorted(banned[slot]))] = _NEVER
+        if heal:
+            agreeing = torch.tensor(self._tokenizer.agreeing(heal))
+            kept = logits_MV[0, agreeing]
+            logits_MV[0] = _NEVER
+            logits_MV[0, agreeing] = kept
+
+    def after(self, token_id: int, heal: bytes) -> bytes:
+        """What of `heal` is still to be reproduced behind a token."""
+        return heal[len(self._tokenizer.token_bytes(token_id)) :] if heal else heal
+
+    def line_breaks(self, token_id: int, heal: bytes) -> int:
+        """Line breaks that a token adds behind the healed bytes."""
+        new = self._tokenizer.token_bytes(token_id)[len(heal) :]
+        return new.replace(b"\r\n", b"\n").replace(b"\r", b"\n").count(b"\n")

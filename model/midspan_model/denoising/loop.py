@@ -1,0 +1,68 @@
+"""The one denoising loop.
+
+Shapes: M masked slots, from left to right; V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from torch import Tensor
+
+from midspan_model.denoising.block import Block, Finish
+
+Forward = Callable[[list[int], list[int]], Tensor]
+"""(tokens of the block, slots) -> logits_MV in float32, whose row m predicts the m-th of the slots."""
+
+Policy = Callable[[Tensor], Tensor]
+"""confidence_M of the masked slots -> commit_M, bool, never all false."""
+
+OnStep = Callable[[int, Block, frozenset[int]], None]
+"""Called after each forward with their number, the block and the slots just committed."""
+
+
+class StopSignal(Protocol):
+    """Asked before each forward."""
+
+    def cancelled(self) -> bool:
+        """The answer is not wanted any more."""
+        ...
+
+    def expired(self) -> bool:
+        """Time is up: the best so far is wanted."""
+        ...
+
+
+def denoise(
+    forward: Forward, block: Block, policy: Policy, stop: StopSignal, on_step: OnStep | None = None
+) -> int:
+    """Denoise a block in place until it has no mask left, time is up, or nobody waits for it.
+
+    When time is up after a forward, that forward's guesses fill the masks.
+
+    Returns:
+        the number of forwards.
+    """
+    n_forwards = 0
+    guesses: tuple[list[int], list[int], list[float]] = ([], [], [])  # slots, tokens, confidences
+    while slots := block.masked:
+        if stop.cancelled() or stop.expired():
+            block.commit(*guesses)
+            block.finish = Finish.CANCELLED if stop.cancelled() else Finish.DEADLINE
+            return n_forwards
+        heal = block.unhealed
+        logits_MV = forward(block.tokens, slots)
+        n_forwards += 1
+        block.constraints.apply(logits_MV, slots, block.banned, heal)
+        confidence_M, token_M = logits_MV.softmax(-1).max(-1)
+        commit_M = policy(confidence_M)
+        guesses = (slots, token_M.tolist(), confidence_M.tolist())
+        if heal and block.constraints.after(guesses[1][0], heal):
+            commit_M[1:] = False  # what stands further right begins at another byte than it seems to
+        chosen = [guess for guess, commit in zip(zip(*guesses, strict=True), commit_M.tolist(), strict=True) if commit]
+        block.commit(*zip(*chosen, strict=True))
+        if on_step is not None:
+            on_step(n_forwards, block, frozenset(slot for slot, _, _ in chosen))
+    block.finish = block.finish or Finish.LENGTH
+    return n_forwards

@@ -1,0 +1,110 @@
+"""A middle while it grows block by block."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from midspan_model.canvas import Canvas
+from midspan_model.context_encoding import EncodingCost
+from midspan_model.denoising.block import Block
+from midspan_model.denoising.constraints import Constraints
+from midspan_model.ending import count_breaks
+from midspan_model.spelling import spell
+from midspan_model.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Draft:
+    """An earlier middle to mend: its tokens, and which of them to mask again and ban at their places."""
+
+    token_ids: tuple[int, ...]
+    remask: frozenset[int]
+
+
+@dataclass
+class Growth:
+    """The tokens of the finished blocks, and what they cost.
+
+    Attributes:
+        canvas: the known tokens around the middle.
+        width: slots of a block that can hold a middle.
+        token_ids: tokens of the finished blocks; the first ones may reproduce characters before the cursor.
+        confidences: of each token; 1 where it came from a draft.
+        end_confidence: of the end token, if there is one.
+        n_forwards: denoiser forwards.
+        cost: of the context.
+    """
+
+    canvas: Canvas
+    tokenizer: Tokenizer
+    width: int
+    token_ids: list[int] = field(default_factory=list[int])
+    confidences: list[float] = field(default_factory=list[float])
+    end_confidence: float = 1.0
+    n_forwards: int = 0
+    cost: EncodingCost = field(default_factory=EncodingCost)
+
+    @property
+    def known_ids(self) -> list[int]:
+        """All known tokens before the next block's masks; the last one is its slot 0."""
+        return [*self.canvas.prefix_ids, *self.token_ids]
+
+    @property
+    def confidence(self) -> float:
+        """Product of the confidences."""
+        return math.prod(self.confidences) * self.end_confidence
+
+    def spell(self) -> tuple[str, tuple[tuple[int, int], ...]]:
+        """The middle's text, and for each token the code points it stands for."""
+        return spell(self.token_ids, len(self.canvas.healed), self.tokenizer)
+
+    def next_block(self, constraints: Constraints, max_lines: int, draft: Draft | None) -> Block:
+        """The block behind what is there: masks, or what is left of a draft.
+
+        A draft's blocks in front of its first masked token are taken as they are, those behind that block anew.
+        """
+        kept: list[int] = []
+        banned: dict[int, frozenset[int]] = {}
+        if draft is not None:
+            first = len(self.token_ids)
+            for index, token_id in enumerate(draft.token_ids[first : first + self.width], start=first):
+                masked = index in draft.remask
+                kept.append(constraints.mask_id if masked else token_id)
+                if masked:
+                    banned[index - first + 1] = frozenset({token_id})
+        masks = [constraints.mask_id] * (self.width - len(kept))
+        n_done = sum(len(self.tokenizer.token_bytes(token_id)) for token_id in self.token_ids)
+        return Block(
+            tokens=[self.known_ids[-1], *kept, *masks],
+            constraints=constraints,
+            heal=self.canvas.healed[n_done:],
+            max_lines=max_lines - count_breaks(self.spell()[0]),
+            banned=banned,
+        )
+
+    def start_from(self, draft: Draft) -> None:
+        """Take the draft's blocks in front of the first token to be masked."""
+        n_kept = min(draft.remask, default=len(draft.token_ids)) // self.width * self.width
+        self.token_ids = list(draft.token_ids[:n_kept])
+        self.confidences = [1.0] * n_kept
+
+    def take(self, block: Block) -> None:
+        """Add a block's middle, as far as it has no masks."""
+        n_slots = next(iter(block.masked), block.end) - 1
+        self.token_ids += block.tokens[1 : 1 + n_slots]
+        self.confidences += block.confidences[1 : 1 + n_slots]
+        self.end_confidence = block.end_confidence
+
+    def view(self, block: Block, fresh: frozenset[int]) -> list[tuple[str | None, bool]]:
+        """Each slot's text (None: masked) and whether it is fresh, the finished blocks' slots first."""
+        slots = [*self.token_ids, *block.tokens[1 : block.end]]
+        n_healed, view = len(self.canvas.healed), list[tuple[str | None, bool]]()
+        for index, token_id in enumerate(slots, start=1 - len(self.token_ids)):
+            if block.constraints.mask_id == token_id:
+                view.append((None, False))
+                continue
+            piece = self.tokenizer.token_bytes(token_id)
+            view.append((piece[n_healed:].decode("utf-8", "replace"), index in fresh))
+            n_healed = max(0, n_healed - len(piece))
+        return view

@@ -1,0 +1,76 @@
+"""The adapter: what makes a denoiser of the trunk (LoRA, Hu et al. 2021, with its own norm gains and mask embedding).
+
+Names in an adapter file, beside the norms' and the mask embedding's: `layers.N.LINEAR.lora_a` (in, rank) and
+`layers.N.LINEAR.lora_b` (rank, out); a linear's weight grows by `(lora_a @ lora_b).T`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+
+from midspan_model.architecture import Transformer
+from midspan_model.errors import WeightsError
+
+State = Mapping[str, Tensor]
+
+
+class AdaptedLinear(nn.Module):
+    """A linear of the trunk with its low-rank change beside it."""
+
+    def __init__(self, weight: Tensor, lora_a: Tensor, lora_b: Tensor) -> None:
+        super().__init__()
+        self.weight, self.lora_a, self.lora_b = (nn.Parameter(w, requires_grad=False) for w in (weight, lora_a, lora_b))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., in) to (..., out)."""
+        return F.linear(x, self.weight) + (x @ self.lora_a) @ self.lora_b
+
+
+def merged_state(trunk: State, adapter: State) -> dict[str, Tensor]:
+    """State of the denoiser, trunk and adapter merged; what the adapter leaves alone is shared with the trunk."""
+    _check(trunk, adapter)
+    state = dict(trunk)
+    for name, tensor in adapter.items():
+        if name.endswith(".lora_a"):
+            linear = name.removesuffix(".lora_a")
+            weight = trunk[f"{linear}.weight"]
+            change = (tensor.float() @ adapter[f"{linear}.lora_b"].float()).T
+            state[f"{linear}.weight"] = (weight.float() + change).to(weight.dtype)
+        elif not name.endswith(".lora_b"):
+            state[name] = tensor.to(trunk["embedding.weight"].dtype)
+    return state
+
+
+def adapt(trunk: Transformer, adapter: State) -> Transformer:
+    """The denoiser unmerged: it shares the trunk's matrices and holds the low-rank changes beside them."""
+    trunk_state = trunk.state_dict()
+    _check(trunk_state, adapter)
+    own = {name: tensor.to(trunk.dtype) for name, tensor in adapter.items()}
+    with torch.device("meta"):
+        denoiser = Transformer(trunk.config)
+    plain = {name: tensor for name, tensor in own.items() if ".lora_" not in name}
+    denoiser.load_state_dict({**trunk_state, **plain}, assign=True)
+    for name in own:
+        if name.endswith(".lora_a"):
+            path = name.removesuffix(".lora_a")
+            parent, _, attribute = path.rpartition(".")
+            linear = AdaptedLinear(trunk_state[f"{path}.weight"], own[name], own[f"{path}.lora_b"])
+            setattr(denoiser.get_submodule(parent), attribute, linear)
+    return denoiser.eval()
+
+
+def _check(trunk: State, adapter: State) -> None:
+    """Raise WeightsError unless the adapter fits the trunk."""
+    for name, tensor in adapter.items():
+        path, _, kind = name.rpartition(".lora_")
+        wanted = trunk.get(f"{path}.weight" if path else name)
+        if wanted is None:
+            raise WeightsError(f"the adapter changes {name}, which the trunk lacks")
+        axis = {"a": 1, "b": 0}.get(kind)
+        fits = tensor.shape == wanted.shape if axis is None else tensor.shape[0 if kind == "a" else 1] == wanted.shape[axis]
+        if not fits:
+            raise WeightsError(f"{name} of the adapter has the shape {tuple(tensor.shape)}: made for another trunk")

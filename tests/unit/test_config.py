@@ -1,0 +1,49 @@
+"""Settings keep their defaults where a value is bad, and say where."""
+
+from __future__ import annotations
+
+import pytest
+from midspan_lsp.config import Settings, read_settings
+
+
+def test_none_gives_all_defaults() -> None:
+    assert read_settings(None) == (Settings(), [])
+
+
+def test_good_values_are_taken_and_integers_serve_as_floats() -> None:
+    settings, problems = read_settings({"completion": {"confidence_floor": 0, "menu": True}, "model": {"threshold": 1}})
+    assert problems == []
+    assert settings.completion.confidence_floor == 0.0
+    assert isinstance(settings.completion.confidence_floor, float)
+    assert settings.completion.menu is True
+    assert settings.context == Settings().context
+
+
+@pytest.mark.parametrize(
+    ("raw", "path"),
+    [
+        ({"completion": {"max_lines": "3"}}, "completion.max_lines"),
+        ({"completion": {"max_lines": True}}, "completion.max_lines"),
+        ({"completion": {"max_lines": 0}}, "completion.max_lines"),
+        ({"completion": {"menu": 1}}, "completion.menu"),
+        ({"completion": {"timeout_ms": float("nan")}}, "completion.timeout_ms"),
+        ({"completion": {"confidence_floor": float("nan")}}, "completion.confidence_floor"),
+        ({"completion": 3}, "completion"),
+        ({"completions": {}}, "completions"),
+        ({"model": {"path": None}}, "model.path"),
+        ({1: 2}, "1"),
+        ([], "settings"),
+        ("x", "settings"),
+    ],
+)
+def test_a_bad_value_keeps_its_default_and_is_named(raw: object, path: str) -> None:
+    settings, problems = read_settings(raw)
+    assert settings == Settings()
+    assert [line.split(":")[0] for line in problems] == [path]
+
+
+def test_one_bad_value_does_not_spoil_its_neighbours() -> None:
+    settings, problems = read_settings({"completion": {"max_lines": -1, "timeout_ms": 7}})
+    assert settings.completion.timeout_ms == 7
+    assert settings.completion.max_lines == Settings().completion.max_lines
+    assert len(problems) == 1
