@@ -1,6 +1,6 @@
 """Documents as immutable values, and the arithmetic between an editor's positions and code points.
 
-LSP 3.18, "Text Documents": lines end at "\\n", "\\r\\n" and "\\r" and nowhere else; columns count the units of the
+LSP 3.18, "Text Documents": lines end at LF, CRLF and CR and nowhere else; columns count the units of the
 negotiated encoding.
 """
 
@@ -61,7 +61,7 @@ class LineIndex:
         return start, end
 
     def line_of(self, offset: int) -> int:
-        """The line that holds an offset; between "\\r" and "\\n" still the line before."""
+        """The line that holds an offset; between CR and LF still the line before."""
         return bisect.bisect_right(self._starts, offset) - 1
 
     def offset(self, line: int, column: int, encoding: PositionEncoding) -> int:

@@ -57,10 +57,12 @@ class Draft:
 
     Attributes:
         token_ids: the backend's tokens of the draft.
+        confidences: with which they were committed.
         remask: indices into `token_ids` to mask again; the tokens that stand there are banned at those places.
     """
 
     token_ids: tuple[int, ...]
+    confidences: tuple[float, ...]
     remask: frozenset[int]
 
 

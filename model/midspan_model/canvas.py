@@ -32,19 +32,17 @@ class Canvas:
     healed: bytes
 
 
-def build_canvas(
-    prefix: str, suffix: str, tokenizer: Tokenizer, model: ModelConfig, config: DenoiseConfig
-) -> Canvas:
+def build_canvas(prefix: str, suffix: str, tokenizer: Tokenizer, model: ModelConfig, config: DenoiseConfig) -> Canvas:
     """The canvas of two texts, cut to the budgets of `config`.
 
-    The far end of a long prefix is cut in strides of a quarter of the budget, so that its first token, and with it the
+    The far end of a long prefix is cut in strides of half the budget, so that its first token, and with it the
     cache, stands still while one types.
     """
     prefix_ids = tokenizer.encode(prefix)
     healed = tokenizer.token_bytes(prefix_ids.pop()) if prefix_ids else b""
     budget = config.prefix_tokens - 1
     if len(prefix_ids) > budget:
-        stride = max(1, budget // 4)
+        stride = max(1, budget // 2)
         prefix_ids = prefix_ids[-(-(len(prefix_ids) - budget) // stride) * stride :]
     n_suffix = min(config.suffix_tokens, model.suffix_room) - 1
     near = suffix[: max(n_suffix, 0) * CHARACTERS_PER_TOKEN]

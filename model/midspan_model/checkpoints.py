@@ -72,7 +72,8 @@ def read_state(path: Path) -> dict[str, Tensor]:
         return load_file(path)
     except (OSError, SafetensorError) as error:
         raise WeightsError(
-            f"{path.name} of the model cannot be read: {error}", hint="`midspan fetch --again` gets the weights anew."
+            f"{path.name} of the model cannot be read: {error}",
+            hint="`midspan fetch --again` gets the weights anew.",
         ) from error
 
 
@@ -83,5 +84,8 @@ def save_state(state: Mapping[str, Tensor], path: Path, metadata: Mapping[str, s
 
 def best_dtype() -> torch.dtype:
     """bfloat16 where the processor multiplies it in hardware, else float32 (on AVX2 bfloat16 is twice as slow)."""
-    native = getattr(torch.cpu, "_is_amx_tile_supported", None), getattr(torch.cpu, "_is_avx512_bf16_supported", None)
+    native = (
+        getattr(torch.cpu, "_is_amx_tile_supported", None),
+        getattr(torch.cpu, "_is_avx512_bf16_supported", None),
+    )
     return torch.bfloat16 if any(asked is not None and asked() for asked in native) else torch.float32

@@ -16,9 +16,10 @@ from midspan_model.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class Draft:
-    """An earlier middle to mend: its tokens, and which of them to mask again and ban at their places."""
+    """An earlier middle to mend: its tokens, their confidences, and which to mask again and ban at their places."""
 
     token_ids: tuple[int, ...]
+    confidences: tuple[float, ...]
     remask: frozenset[int]
 
 
@@ -30,7 +31,7 @@ class Growth:
         canvas: the known tokens around the middle.
         width: slots of a block that can hold a middle.
         token_ids: tokens of the finished blocks; the first ones may reproduce characters before the cursor.
-        confidences: of each token; 1 where it came from a draft.
+        confidences: of each token.
         end_confidence: of the end token, if there is one.
         n_forwards: denoiser forwards.
         cost: of the context.
@@ -64,19 +65,20 @@ class Growth:
 
         A draft's blocks in front of its first masked token are taken as they are, those behind that block anew.
         """
-        kept: list[int] = []
+        tokens = [self.known_ids[-1]] + [constraints.mask_id] * self.width
+        confidences = [1.0] * len(tokens)
         banned: dict[int, frozenset[int]] = {}
         if draft is not None:
             first = len(self.token_ids)
-            for index, token_id in enumerate(draft.token_ids[first : first + self.width], start=first):
-                masked = index in draft.remask
-                kept.append(constraints.mask_id if masked else token_id)
-                if masked:
-                    banned[index - first + 1] = frozenset({token_id})
-        masks = [constraints.mask_id] * (self.width - len(kept))
+            for slot, index in enumerate(range(first, min(first + self.width, len(draft.token_ids))), start=1):
+                if index in draft.remask:
+                    banned[slot] = frozenset({draft.token_ids[index]})
+                else:
+                    tokens[slot], confidences[slot] = draft.token_ids[index], draft.confidences[index]
         n_done = sum(len(self.tokenizer.token_bytes(token_id)) for token_id in self.token_ids)
         return Block(
-            tokens=[self.known_ids[-1], *kept, *masks],
+            tokens=tokens,
+            confidences=confidences,
             constraints=constraints,
             heal=self.canvas.healed[n_done:],
             max_lines=max_lines - count_breaks(self.spell()[0]),
@@ -87,7 +89,7 @@ class Growth:
         """Take the draft's blocks in front of the first token to be masked."""
         n_kept = min(draft.remask, default=len(draft.token_ids)) // self.width * self.width
         self.token_ids = list(draft.token_ids[:n_kept])
-        self.confidences = [1.0] * n_kept
+        self.confidences = list(draft.confidences[:n_kept])
 
     def take(self, block: Block) -> None:
         """Add a block's middle, as far as it has no masks."""

@@ -84,7 +84,11 @@ class Infiller:
     """
 
     def __init__(
-        self, trunk: Transformer, denoiser: Transformer, tokenizer: Tokenizer, config: DenoiseConfig | None = None
+        self,
+        trunk: Transformer,
+        denoiser: Transformer,
+        tokenizer: Tokenizer,
+        config: DenoiseConfig | None = None,
     ) -> None:
         self.trunk = trunk
         self.denoiser = denoiser
@@ -136,10 +140,11 @@ class Infiller:
             block = growth.next_block(self.constraints, question.max_lines, draft)
             draft = None
             on_step = None if on_draft is None else partial(_show, growth, on_draft)
-            growth.n_forwards += denoise(partial(self._forward, cache), block, policy, stop, on_step)
+            finish, n_forwards = denoise(partial(self._forward, cache), block, policy, stop, on_step)
+            growth.n_forwards += n_forwards
             growth.take(block)
-            if block.finish is not Finish.LENGTH:
-                return block.finish
+            if finish is not Finish.LENGTH:
+                return finish
             if find_end(growth.spell()[0], question.max_lines, question.min_indent) is not None:
                 return Finish.LINE
         return Finish.LENGTH
@@ -147,9 +152,7 @@ class Infiller:
     def _encode(self, growth: Growth, cache: ContextCache, stop: StopSignal) -> bool:
         """Bring the cache up to the token before the next block; False if stopped."""
         prefix_ids, suffix_ids = growth.known_ids[:-1], growth.canvas.suffix_ids
-        return encode_context(
-            self.trunk, cache, prefix_ids, suffix_ids, self.config.encode_chunk, stop, growth.cost
-        )
+        return encode_context(self.trunk, cache, prefix_ids, suffix_ids, self.config.encode_chunk, stop, growth.cost)
 
     def _forward(self, cache: ContextCache, ids: list[int], slots: list[int]) -> torch.Tensor:
         """One denoiser forward; logits_MV only for the slots wanted, each predicted by its left neighbour."""

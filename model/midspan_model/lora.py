@@ -54,11 +54,11 @@ def adapt(trunk: Transformer, adapter: State) -> Transformer:
         denoiser = Transformer(trunk.config)
     plain = {name: tensor for name, tensor in own.items() if ".lora_" not in name}
     denoiser.load_state_dict({**trunk_state, **plain}, assign=True)
-    for name in own:
+    for name, lora_a in own.items():
         if name.endswith(".lora_a"):
             path = name.removesuffix(".lora_a")
             parent, _, attribute = path.rpartition(".")
-            linear = AdaptedLinear(trunk_state[f"{path}.weight"], own[name], own[f"{path}.lora_b"])
+            linear = AdaptedLinear(trunk_state[f"{path}.weight"], lora_a, own[f"{path}.lora_b"])
             setattr(denoiser.get_submodule(parent), attribute, linear)
     return denoiser.eval()
 
@@ -71,6 +71,10 @@ def _check(trunk: State, adapter: State) -> None:
         if wanted is None:
             raise WeightsError(f"the adapter changes {name}, which the trunk lacks")
         axis = {"a": 1, "b": 0}.get(kind)
-        fits = tensor.shape == wanted.shape if axis is None else tensor.shape[0 if kind == "a" else 1] == wanted.shape[axis]
+        fits = (
+            tensor.shape == wanted.shape
+            if axis is None
+            else tensor.shape[0 if kind == "a" else 1] == wanted.shape[axis]
+        )
         if not fits:
             raise WeightsError(f"{name} of the adapter has the shape {tuple(tensor.shape)}: made for another trunk")

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from midspan_model.tokenizer import Tokenizer
 
 
-def spell(
-    token_ids: Sequence[int], n_healed: int, tokenizer: Tokenizer
-) -> tuple[str, tuple[tuple[int, int], ...]]:
+def spell(token_ids: Sequence[int], n_healed: int, tokenizer: Tokenizer) -> tuple[str, tuple[tuple[int, int], ...]]:
     """The text of a middle behind its first `n_healed` bytes, and for each token the code points it stands for.
 
     Bytes that are not UTF-8, such as half a character at the end, are left out.

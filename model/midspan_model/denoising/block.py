@@ -25,28 +25,27 @@ class Block:
 
     Attributes:
         tokens: one per slot.
+        confidences: of each slot; of masked slots and slot 0 it is 1.
         constraints: what slots may take; knows the special ids.
         heal: bytes that the slots from 1 on have to reproduce first.
         max_lines: the middle ends at this many line breaks.
         banned: ids a slot may not take.
-        confidences: of each slot; 1 where its token was given.
         end: the middle stands in the slots from 1 to `end`, exclusive.
         end_confidence: of the end token, if one was committed.
-        finish: why it is finished, as far as known.
+        finish: why the middle ends where it does.
     """
 
     tokens: list[int]
+    confidences: list[float]
     constraints: Constraints
     heal: bytes = b""
     max_lines: int = 1
     banned: Mapping[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
-    confidences: list[float] = field(init=False)
     end: int = field(init=False)
     end_confidence: float = 1.0
-    finish: Finish | None = None
+    finish: Finish = Finish.LENGTH
 
     def __post_init__(self) -> None:
-        self.confidences = [1.0] * len(self.tokens)
         self.end = len(self.tokens)
         self._settle_end()
 

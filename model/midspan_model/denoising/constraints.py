@@ -23,9 +23,7 @@ class Constraints:
         silent = [index for index in range(config.vocab_size) if not tokenizer.token_bytes(index)]
         self._silent = torch.tensor([index for index in silent if index != config.end_id])
 
-    def apply(
-        self, logits_MV: Tensor, slots: Sequence[int], banned: Mapping[int, frozenset[int]], heal: bytes
-    ) -> None:
+    def apply(self, logits_MV: Tensor, slots: Sequence[int], banned: Mapping[int, frozenset[int]], heal: bytes) -> None:
         """Ban in place; row m belongs to the m-th of `slots`; `heal` binds the first row."""
         logits_MV[:, self._silent] = _NEVER
         for row, slot in enumerate(slots):

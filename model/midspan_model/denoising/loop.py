@@ -36,21 +36,20 @@ class StopSignal(Protocol):
 
 def denoise(
     forward: Forward, block: Block, policy: Policy, stop: StopSignal, on_step: OnStep | None = None
-) -> int:
+) -> tuple[Finish, int]:
     """Denoise a block in place until it has no mask left, time is up, or nobody waits for it.
 
     When time is up after a forward, that forward's guesses fill the masks.
 
     Returns:
-        the number of forwards.
+        why it ended, and the number of forwards.
     """
     n_forwards = 0
     guesses: tuple[list[int], list[int], list[float]] = ([], [], [])  # slots, tokens, confidences
     while slots := block.masked:
         if stop.cancelled() or stop.expired():
             block.commit(*guesses)
-            block.finish = Finish.CANCELLED if stop.cancelled() else Finish.DEADLINE
-            return n_forwards
+            return Finish.CANCELLED if stop.cancelled() else Finish.DEADLINE, n_forwards
         heal = block.unhealed
         logits_MV = forward(block.tokens, slots)
         n_forwards += 1
@@ -64,5 +63,4 @@ def denoise(
         block.commit(*zip(*chosen, strict=True))
         if on_step is not None:
             on_step(n_forwards, block, frozenset(slot for slot, _, _ in chosen))
-    block.finish = block.finish or Finish.LENGTH
-    return n_forwards
+    return block.finish, n_forwards

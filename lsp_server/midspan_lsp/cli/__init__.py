@@ -1,0 +1,1 @@
+"""The `midspan` command: each sub-command loads only what it needs."""

@@ -1,0 +1,58 @@
+"""`midspan doctor`: what is installed, where things are, whether a completion works."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import sys
+from importlib.metadata import version
+
+from midspan_lsp import __version__
+from midspan_lsp.backends.local import inspect_local
+from midspan_lsp.cli.infill import infill_once
+from midspan_lsp.config import Settings
+from midspan_lsp.documents import DocumentSnapshot
+from midspan_lsp.errors import InfillError
+from midspan_lsp.syntax.languages import validated_languages
+
+_BEFORE = "def area(width, height):\n    return width * "
+_AFTER = "\n\n\nprint(area(width=2, height=3))\n"
+
+
+def run() -> int:
+    """Print the report; 0 if a completion works, 1 if not."""
+    _print("midspan", f"{__version__}, Python {platform.python_version()}, {platform.platform()}")
+    _print("program", sys.executable)
+    _print("pygls, tree-sitter", f"{version('pygls')}, {version('tree-sitter')}")
+    _print("validated languages", ", ".join(validated_languages()) or "none")
+    local = inspect_local()
+    for name, fact in local.facts:
+        _print(name, fact)
+    if local.trunk_folder is None:
+        _print(
+            "embedded model",
+            f"not installed: {', '.join(local.missing)} missing; pip install 'midspan[local]'",
+        )
+        return 1
+    _print("weights", f"{local.trunk_folder} ({'there' if local.have_trunk else 'not fetched yet'})")
+    if not local.have_trunk:
+        _print("completion", "not tried: run `midspan fetch` first")
+        return 1
+    return _try_completion()
+
+
+def _try_completion() -> int:
+    snapshot = DocumentSnapshot("midspan:doctor", "python", None, _BEFORE + _AFTER)
+    try:
+        outcome = asyncio.run(infill_once(Settings(), snapshot, len(_BEFORE)))
+    except InfillError as error:
+        _print("completion", f"fails: {error}")
+        return 1
+    stats = outcome.stats
+    cost = f"{stats.n_forwards} forwards, {stats.elapsed_ms:.0f} ms, syntax: {outcome.verdict.value}"
+    _print("completion", f"works: {_BEFORE.splitlines()[-1].strip()} -> {outcome.text!r} ({cost})")
+    return 0
+
+
+def _print(name: str, fact: str) -> None:
+    print(f"{name + ':':22}{fact}")

@@ -1,0 +1,84 @@
+"""Reads the command line and starts one command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+
+from midspan_lsp import __version__
+from midspan_lsp.errors import InfillError
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `midspan`; the exit status: 0 done, 1 an error that was told, 2 wrong usage, 130 interrupted."""
+    options = _parser().parse_args(arguments)
+    command: Command = options.command
+    try:
+        return command(options)
+    except InfillError as error:
+        print(f"midspan: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # the reader of our output has gone, as in `midspan doctor | head -1`
+        sys.stderr.close()
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="midspan", description="Inline code completion by diffusion infilling.")
+    parser.add_argument("--version", action="version", version=f"midspan {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    serve = commands.add_parser("serve", help="run the language server (an editor starts this)")
+    where = serve.add_mutually_exclusive_group()
+    where.add_argument("--stdio", action="store_true", help="talk over standard input and output (the default)")
+    where.add_argument("--tcp", metavar="HOST:PORT", help="listen on a TCP address instead")
+    serve.set_defaults(command=_serve)
+
+    infill = commands.add_parser("infill", help="fill the middle at one place of a file")
+    infill.add_argument("place", metavar="FILE:LINE:COL", help="line and column count from 1, columns in characters")
+    infill.add_argument("--json", action="store_true", help="print one JSON object")
+    infill.add_argument("--steps", action="store_true", help="show the draft after each forward")
+    infill.add_argument(
+        "--model", default="", metavar="FOLDER", help="a checkpoint folder instead of the embedded model"
+    )
+    infill.set_defaults(command=_infill)
+
+    fetch = commands.add_parser("fetch", help="get the embedded model's weights ahead of time")
+    fetch.add_argument("--again", action="store_true", help="even if they are there")
+    fetch.set_defaults(command=_fetch)
+
+    doctor = commands.add_parser("doctor", help="say what is installed and whether a completion works")
+    doctor.set_defaults(command=_doctor)
+    return parser
+
+
+# Each command's module is imported only when it runs: a server must answer within a second.
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from midspan_lsp.cli.serve import run  # noqa: PLC0415
+
+    return run(options.tcp)
+
+
+def _infill(options: argparse.Namespace) -> int:
+    from midspan_lsp.cli.infill import run  # noqa: PLC0415
+
+    return run(options.place, as_json=options.json, steps=options.steps, model=options.model)
+
+
+def _fetch(options: argparse.Namespace) -> int:
+    from midspan_lsp.cli.fetch import run  # noqa: PLC0415
+
+    return run(again=options.again)
+
+
+def _doctor(_: argparse.Namespace) -> int:
+    from midspan_lsp.cli.doctor import run  # noqa: PLC0415
+
+    return run()

@@ -1,0 +1,29 @@
+"""`midspan serve`: the language server over stdio or TCP."""
+
+from __future__ import annotations
+
+from midspan_lsp.backends.local import LocalBackend
+from midspan_lsp.config import Settings
+from midspan_lsp.engine.pipeline import Engine
+from midspan_lsp.errors import ConfigError
+from midspan_lsp.lsp.serve import serve
+
+
+def run(tcp: str | None) -> int:
+    """Serve until the editor ends.
+
+    Raises:
+        ConfigError: the address is none.
+    """
+    return serve(_build_engine, tcp=None if tcp is None else _address(tcp))
+
+
+def _build_engine(settings: Settings) -> Engine:
+    return Engine(LocalBackend(settings), settings)
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise ConfigError(f"--tcp {text}: not an address", hint="Give HOST:PORT, such as 127.0.0.1:4389.")
+    return host.strip("[]"), int(port)

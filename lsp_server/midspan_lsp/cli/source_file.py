@@ -1,0 +1,52 @@
+"""Reads a file and a place in it from the command line, and says clearly what is wrong with either."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from midspan_lsp.documents import DocumentSnapshot
+from midspan_lsp.errors import DocumentError
+from midspan_lsp.syntax.languages import language_id_of
+
+_PLACE = re.compile(r"(?P<path>.+):(?P<line>\d+):(?P<column>\d+)", re.DOTALL)
+
+
+def read_place(place: str) -> tuple[DocumentSnapshot, int]:
+    """The document and the offset that FILE:LINE:COL names; both count from 1, columns in code points.
+
+    Raises:
+        DocumentError: the file cannot be completed, or has no such place.
+    """
+    match = _PLACE.fullmatch(place)
+    if match is None:
+        raise DocumentError(f"{place}: not a place in a file", hint="Give FILE:LINE:COL, such as app.py:12:8.")
+    path, line, column = Path(match["path"]), int(match["line"]), int(match["column"])
+    text = read_source(path)
+    first_line = text.split("\n", 1)[0]
+    snapshot = DocumentSnapshot(path.absolute().as_uri(), language_id_of(str(path), first_line), None, text)
+    lines = snapshot.lines
+    if not 1 <= line <= lines.n_lines:
+        raise DocumentError(f"{path} has {lines.n_lines} lines; there is no line {line}")
+    start, end = lines.line_span(line - 1)
+    if not 1 <= column <= end - start + 1:
+        raise DocumentError(f"line {line} of {path} has columns 1 to {end - start + 1}; there is no column {column}")
+    return snapshot, start + column - 1
+
+
+def read_source(path: Path) -> str:
+    """The text of a source file, its line ends as they are.
+
+    Raises:
+        DocumentError: it cannot be read, or is no text in UTF-8.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DocumentError(f"{path}: {error.strerror or error}") from error
+    if b"\0" in content:
+        raise DocumentError(f"{path} is a binary file")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"{path} is not UTF-8: byte {error.start} cannot be decoded") from error

@@ -1,0 +1,1 @@
+"""The story of one request, from the cursor to a suggestion."""

@@ -1,0 +1,200 @@
+"""The story of one request: cursor, context, model, filters, syntax gate, suggestion."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from midspan_lsp.backends.base import InfillBackend, ReportProgress
+from midspan_lsp.config import Settings
+from midspan_lsp.context.shape import middle_shape
+from midspan_lsp.context.window import window
+from midspan_lsp.documents import DocumentSnapshot
+from midspan_lsp.engine.filters import apply_filters
+from midspan_lsp.engine.latest import LatestWins
+from midspan_lsp.syntax.repair import Remask, Truncate, plan
+from midspan_lsp.syntax.validate import validate
+from midspan_lsp.types import (
+    CancellationToken,
+    Candidate,
+    Draft,
+    InfillRequest,
+    InfillStats,
+    Span,
+    StepObserver,
+    Suggestion,
+    SyntaxReport,
+    Trigger,
+    Verdict,
+)
+
+
+class Silence(Enum):
+    """Why nothing is shown."""
+
+    STOPPED = "cancelled, or time was up"
+    BLANK = "nothing to insert"
+    UNSURE = "confidence below the floor"
+    BROKEN = "would break the syntax"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that is known of one answer, shown or not.
+
+    Attributes:
+        text: the middle; where it is not shown, what was drafted.
+        confidence: of the draft.
+        verdict: the gate's, of `text`.
+        silence: why it is not to be shown; None if it is.
+        stats: cost of all backend calls.
+    """
+
+    text: str
+    confidence: float
+    verdict: Verdict
+    silence: Silence | None
+    stats: InfillStats
+
+
+class Engine:
+    """Answers requests from one backend. Belongs to one event loop."""
+
+    def __init__(self, backend: InfillBackend, settings: Settings) -> None:
+        self._backend = backend
+        self._settings = settings
+        self._latest = LatestWins()
+
+    @property
+    def ready(self) -> bool:
+        """True once the backend is loaded."""
+        return self._backend.ready
+
+    async def load(self, report: ReportProgress) -> None:
+        """Get the backend ready; `report` may be called from any thread.
+
+        Raises:
+            InfillError: it cannot; the hint says what to do.
+        """
+        await self._backend.load(report)
+
+    async def complete(
+        self,
+        snapshot: DocumentSnapshot,
+        offset: int,
+        trigger: Trigger,
+        token: CancellationToken | None = None,
+    ) -> list[Suggestion]:
+        """What to show at a cursor, best first; often nothing.
+
+        A newer request for the same document ends an older one, which then answers nothing; so does the cancelling of
+        the task that awaits this.
+
+        Raises:
+            InfillError: the backend failed.
+        """
+        if not self.ready:
+            return []
+        outcome = await self.infill(snapshot, offset, token or self._new_token(trigger))
+        if outcome.silence is not None:
+            return []
+        return [Suggestion(outcome.text, Span(offset, offset), outcome.confidence, outcome.verdict, outcome.stats)]
+
+    async def infill(
+        self,
+        snapshot: DocumentSnapshot,
+        offset: int,
+        token: CancellationToken,
+        on_step: StepObserver | None = None,
+    ) -> Outcome:
+        """Fill the middle at a cursor and judge it, whether or not it is to be shown.
+
+        Raises:
+            InfillError: the backend failed or is not ready.
+        """
+        self._latest.start(snapshot.uri, token)
+        try:
+            return await self._infill(snapshot, offset, token, on_step)
+        except asyncio.CancelledError:
+            token.cancel()
+            raise
+        finally:
+            self._latest.finish(snapshot.uri, token)
+
+    def forget(self, uri: str) -> None:
+        """A document was closed."""
+        self._latest.cancel(uri)
+
+    async def aclose(self) -> None:
+        """End all requests and the backend."""
+        self._latest.cancel_all()
+        await self._backend.aclose()
+
+    def _new_token(self, trigger: Trigger) -> CancellationToken:
+        settings = self._settings.completion
+        invoked = trigger is Trigger.INVOKED
+        return CancellationToken((settings.invoked_timeout_ms if invoked else settings.timeout_ms) / 1e3)
+
+    async def _infill(
+        self, snapshot: DocumentSnapshot, offset: int, token: CancellationToken, on_step: StepObserver | None
+    ) -> Outcome:
+        prefix, suffix = window(snapshot.text, offset, self._settings.context)
+        shape = middle_shape(prefix, suffix, self._settings.completion.max_lines)
+        request = InfillRequest(prefix, suffix, snapshot.language_id, shape.max_lines, shape.min_indent)
+        outcome, candidate, report = await self._ask(request, snapshot, offset, token, on_step)
+        if candidate is None or outcome.silence is not Silence.BROKEN:
+            return outcome
+
+        def valid(text: str) -> bool:
+            return _judge(snapshot, offset, text).verdict is not Verdict.BROKEN
+
+        may_remask = self._backend.capabilities.can_remask and not token.expired()
+        action = await asyncio.to_thread(plan, report, candidate, valid, may_remask)
+        if isinstance(action, Truncate):
+            return replace(outcome, text=candidate.text[: action.end], verdict=Verdict.VALID, silence=None)
+        if isinstance(action, Remask):
+            draft = Draft(candidate.token_ids, candidate.confidences, action.slots)
+            mended, _, _ = await self._ask(replace(request, draft=draft), snapshot, offset, token, on_step)
+            outcome = replace(mended if mended.silence is None else outcome, stats=_sum(outcome.stats, mended.stats))
+        return outcome
+
+    async def _ask(
+        self,
+        request: InfillRequest,
+        snapshot: DocumentSnapshot,
+        offset: int,
+        token: CancellationToken,
+        on_step: StepObserver | None,
+    ) -> tuple[Outcome, Candidate | None, SyntaxReport]:
+        """Ask the backend once and judge its best middle: the outcome, and the filtered candidate with its report."""
+        response = await self._backend.infill(request, token, on_step)
+        report = SyntaxReport(Verdict.NO_OPINION)
+        if token.cancelled() or not response.candidates:
+            return Outcome("", 0.0, report.verdict, Silence.STOPPED, response.stats), None, report
+        drafted = response.candidates[0]
+        candidate = replace(drafted, text=apply_filters(drafted.text, request.prefix, request.suffix))
+        silence = None
+        if not candidate.text:
+            silence = Silence.BLANK
+        elif candidate.confidence < self._settings.completion.confidence_floor:
+            silence = Silence.UNSURE
+        if candidate.text:
+            report = await asyncio.to_thread(_judge, snapshot, offset, candidate.text)
+        if silence is None and report.verdict is Verdict.BROKEN:
+            silence = Silence.BROKEN
+        text = candidate.text or drafted.text
+        return Outcome(text, candidate.confidence, report.verdict, silence, response.stats), candidate, report
+
+
+def _judge(snapshot: DocumentSnapshot, offset: int, middle: str) -> SyntaxReport:
+    return validate(snapshot.text, Span(offset, offset), middle, snapshot.language_id)
+
+
+def _sum(first: InfillStats, second: InfillStats) -> InfillStats:
+    return InfillStats(
+        first.n_forwards + second.n_forwards,
+        first.n_encoded_tokens + second.n_encoded_tokens,
+        first.n_cached_tokens + second.n_cached_tokens,
+        first.elapsed_ms + second.elapsed_ms,
+    )

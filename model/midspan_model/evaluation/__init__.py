@@ -1,0 +1,1 @@
+"""How good the middles are, measured on holes cut from real code."""

@@ -1,0 +1,185 @@
+"""Fast path equals slow path, with real classes at tiny size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from midspan_model.canvas import build_canvas
+from midspan_model.checkpoints import build, read_state
+from midspan_model.infilling import Infiller, Middle, Question
+from midspan_model.kv_cache import ContextCache
+from midspan_model.lora import adapt
+from tiny_model import MODEL, Stop, tiny_infiller, write_tiny_checkpoint
+
+PREFIX = "def first(a, b):\n    return a\n\n\ndef second(x):\n    return fi"
+SUFFIX = "(x)\n\nprint(second(3))\n"
+
+
+@pytest.fixture
+def infiller(tiny_checkpoint: Path) -> Infiller:
+    return tiny_infiller(tiny_checkpoint)
+
+
+def ask(infiller: Infiller, prefix: str = PREFIX, suffix: str = SUFFIX) -> Middle:
+    middle = infiller.infill(Question(prefix, suffix, max_lines=50), Stop())
+    assert middle is not None
+    return middle
+
+
+def assert_same(one: Middle, other: Middle) -> None:
+    assert one.token_ids == other.token_ids
+    assert one.confidences == pytest.approx(other.confidences, rel=1e-4)
+    assert (one.text, one.spans, one.finish, one.n_forwards) == (
+        other.text,
+        other.spans,
+        other.finish,
+        other.n_forwards,
+    )
+
+
+def test_cached_equals_recomputed_while_typing(tiny_checkpoint: Path, infiller: Infiller) -> None:
+    for end in range(len(PREFIX) - 12, len(PREFIX)):
+        assert_same(ask(infiller, PREFIX[:end]), ask(tiny_infiller(tiny_checkpoint), PREFIX[:end]))
+
+
+def test_cached_equals_recomputed_after_jumps_and_other_suffixes(tiny_checkpoint: Path, infiller: Infiller) -> None:
+    jumps = [(PREFIX, SUFFIX), (PREFIX[:20], SUFFIX), (PREFIX, ""), ("x" + PREFIX, SUFFIX), ("", ""), (PREFIX, SUFFIX)]
+    for prefix, suffix in jumps:
+        assert_same(ask(infiller, prefix, suffix), ask(tiny_infiller(tiny_checkpoint), prefix, suffix))
+
+
+def test_typing_encodes_only_what_is_new(tiny_checkpoint: Path) -> None:
+    infiller = tiny_infiller(tiny_checkpoint, max_blocks=1)
+    first = infiller.infill(Question(PREFIX, SUFFIX), Stop())
+    again = infiller.infill(Question(PREFIX, SUFFIX), Stop())
+    typed = infiller.infill(Question(PREFIX + "rst", SUFFIX), Stop())
+    assert first is not None
+    assert again is not None
+    assert typed is not None
+    assert first.cost.n_encoded > 60
+    assert again.cost.n_encoded == 0
+    assert typed.cost.n_encoded == 3
+
+
+def test_the_chunk_size_changes_nothing(tiny_checkpoint: Path, infiller: Infiller) -> None:
+    assert_same(ask(infiller), ask(tiny_infiller(tiny_checkpoint, encode_chunk=5)))
+
+
+def test_an_encoding_cut_short_goes_on_where_it_stopped(tiny_checkpoint: Path) -> None:
+    infiller = tiny_infiller(tiny_checkpoint, encode_chunk=8)
+    assert infiller.infill(Question(PREFIX, SUFFIX), Stop(cancel_after=4)) is None
+    canvas = build_canvas(PREFIX, SUFFIX, infiller.tokenizer, MODEL, infiller.config)
+    assert 0 < len(infiller.contexts.take(canvas.prefix_ids).prefix_ids) < len(canvas.prefix_ids) - 1
+    assert_same(ask(infiller), ask(tiny_infiller(tiny_checkpoint)))
+
+
+def test_merged_equals_unmerged(tiny_checkpoint: Path, infiller: Infiller) -> None:
+    unmerged = adapt(infiller.trunk, read_state(tiny_checkpoint / "adapter.safetensors"))
+    cache = ContextCache(MODEL, 128, torch.float32)
+    canvas = build_canvas(PREFIX, SUFFIX, infiller.tokenizer, MODEL, infiller.config)
+    infiller.trunk.encode_suffix(list(canvas.suffix_ids), cache)
+    infiller.trunk.encode_prefix(list(canvas.prefix_ids[:-1]), cache)
+    block = [canvas.prefix_ids[-1], *[MODEL.mask_id] * 5]
+    merged_TC = infiller.denoiser.forward_block(block, cache)
+    assert torch.allclose(merged_TC, unmerged.forward_block(block, cache), atol=1e-5)
+    assert not torch.allclose(merged_TC, infiller.trunk.forward_block(block, cache), atol=1e-2)
+
+
+def test_the_context_is_what_a_plain_causal_pass_gives(infiller: Infiller) -> None:
+    """Against full attention written out: no cache, no fused heads, no chunks."""
+    tokens = infiller.tokenizer.encode(PREFIX)
+    cache = ContextCache(MODEL, 256, torch.float32)
+    infiller.trunk.encode_prefix(tokens[:10], cache)
+    hidden_TC = infiller.trunk.encode_prefix(tokens[10:], cache)
+    assert torch.allclose(hidden_TC, plain_causal(infiller, tokens)[10:], atol=1e-5)
+
+
+def plain_causal(infiller: Infiller, tokens: list[int]) -> torch.Tensor:
+    config, state = MODEL, infiller.trunk.state_dict()
+    n, d = len(tokens), config.head_dim
+    position = torch.arange(config.suffix_room, config.suffix_room + n, dtype=torch.float64)
+    angle = position[:, None] * config.rope_theta ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+
+    def norm(x: torch.Tensor, gain: torch.Tensor) -> torch.Tensor:
+        return x / (x.pow(2).mean(-1, keepdim=True) + config.norm_eps).sqrt() * gain
+
+    def turn(x: torch.Tensor) -> torch.Tensor:
+        pairs = torch.complex(x[:, : d // 2].double(), x[:, d // 2 :].double()) * torch.polar(
+            torch.ones_like(angle), angle
+        )
+        return torch.cat([pairs.real, pairs.imag], -1).float()
+
+    x = state["embedding.weight"][tokens]
+    for layer in range(config.n_layers):
+        w = {
+            name: state[f"layers.{layer}.{name}.weight"]
+            for name in ("attention_norm", "qkv", "out", "ffn_norm", "gate_up", "down")
+        }
+        rows = (norm(x, w["attention_norm"]) @ w["qkv"].T).split(d, -1)
+        heads = []
+        for head in range(config.n_heads):
+            kv = config.n_heads + head // (config.n_heads // config.n_kv_heads)
+            scores = turn(rows[head]) @ turn(rows[kv]).T / d**0.5
+            scores += torch.full_like(scores, float("-inf")).triu(1)
+            heads.append(scores.softmax(-1) @ rows[kv + config.n_kv_heads])
+        x = x + torch.cat(heads, -1) @ w["out"].T
+        gate, up = (norm(x, w["ffn_norm"]) @ w["gate_up"].T).chunk(2, -1)
+        x = x + (torch.nn.functional.silu(gate) * up) @ w["down"].T
+    return norm(x, state["norm.weight"])
+
+
+def test_several_blocks_equal_one_by_one(tiny_checkpoint: Path, infiller: Infiller) -> None:
+    """A long middle is what single-block answers give when each one's tokens join the prefix of the next."""
+    infiller = tiny_infiller(tiny_checkpoint, max_blocks=3)
+    whole = infiller.infill(Question(PREFIX, SUFFIX, max_lines=50), Stop())
+    assert whole is not None
+    assert len(whole.token_ids) > infiller.width, "the seed must give a middle of several blocks"
+    canvas = build_canvas(PREFIX, SUFFIX, infiller.tokenizer, MODEL, infiller.config)
+    one = tiny_infiller(tiny_checkpoint, max_blocks=1)
+    got: list[int] = []
+    for _ in range(3):
+        growth = one_block(one, (*canvas.prefix_ids, *got), canvas.suffix_ids, canvas.healed if not got else b"")
+        got += growth
+        if len(growth) < one.width:
+            break
+    assert tuple(got) == whole.token_ids
+
+
+def one_block(infiller: Infiller, prefix_ids: tuple[int, ...], suffix_ids: tuple[int, ...], heal: bytes) -> list[int]:
+    from midspan_model.canvas import Canvas
+    from midspan_model.growth import Growth
+
+    growth = Growth(Canvas(suffix_ids, prefix_ids, heal), infiller.tokenizer, infiller.width)
+    with torch.inference_mode():
+        infiller._grow(growth, Question("", "", max_lines=50), Stop(), None)
+    return growth.token_ids
+
+
+def test_a_mended_draft_keeps_what_is_not_masked(infiller: Infiller) -> None:
+    from midspan_model.growth import Draft
+
+    first = infiller.infill(Question(PREFIX, SUFFIX, max_lines=50), Stop())
+    assert first is not None
+    draft = Draft(first.token_ids, first.confidences, frozenset({2}))
+    mended = infiller.infill(Question(PREFIX, SUFFIX, max_lines=50, draft=draft), Stop())
+    assert mended is not None
+    assert mended.token_ids[:2] == first.token_ids[:2]
+    assert mended.confidences[:2] == first.confidences[:2]
+    assert len(mended.token_ids) < 3 or mended.token_ids[2] != first.token_ids[2]
+
+
+def test_two_random_checkpoints_differ(tiny_checkpoint: Path, tmp_path: Path) -> None:
+    """So that the equalities above mean something."""
+    other = tiny_infiller(write_tiny_checkpoint(tmp_path, seed=1))
+    assert ask(other).token_ids != ask(tiny_infiller(tiny_checkpoint)).token_ids
+
+
+def test_weights_of_another_shape_are_refused(tiny_checkpoint: Path) -> None:
+    from dataclasses import replace
+
+    from midspan_model.errors import WeightsError
+
+    with pytest.raises(WeightsError, match="do not fit"):
+        build(replace(MODEL, n_layers=3), read_state(tiny_checkpoint / "trunk.safetensors"))

@@ -1,0 +1,100 @@
+"""The command line's clear errors; a tiny checkpoint answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from midspan_lsp.cli.drafts import DraftPrinter
+from midspan_lsp.cli.main import main
+from midspan_lsp.types import SlotView
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "a b.py"
+    path.write_bytes("x = 'é😀'\r\ny = \n".encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("{}:9:1", "has 3 lines; there is no line 9"),
+        ("{}:0:1", "there is no line 0"),
+        ("{}:1:10", "columns 1 to 9; there is no column 10"),
+        ("{}:1:0", "there is no column 0"),
+        ("{}", "not a place in a file"),
+        ("{}:1", "not a place in a file"),
+        ("{}:a:b", "not a place in a file"),
+        ("{}x:1:1", "No such file"),
+    ],
+)
+def test_a_place_that_is_none(source: Path, place: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["infill", place.format(source)]) == 1
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"\xff\xfe\x00x", "binary"), (b"caf\xe9 = 1\n", "not UTF-8: byte 3"), (b"\0\0\0", "binary")],
+)
+def test_a_file_that_is_no_text(
+    tmp_path: Path, content: bytes, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bad.py").write_bytes(content)
+    assert main(["infill", f"{tmp_path / 'bad.py'}:1:1"]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_folder_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["infill", f"{tmp_path}:1:1"]) == 1
+    assert "directory" in capsys.readouterr().err
+
+
+def test_infill_prints_json(source: Path, tiny_checkpoint: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["infill", f"{source}:2:5", "--json", "--model", str(tiny_checkpoint)]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["n_forwards"] >= 1
+    assert set(answer) >= {"middle", "confidence", "elapsed_ms", "verdict", "shown"}
+
+
+def test_infill_shows_each_step(source: Path, tiny_checkpoint: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["infill", f"{source}:2:5", "--steps", "--model", str(tiny_checkpoint)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("  1  ")
+    assert "forwards" in out
+    assert "\x1b" not in out
+
+
+@pytest.mark.parametrize("text", ["", "\n", "\ufeff", "x" * 5_000_000])
+def test_odd_files_are_filled_all_the_same(
+    tmp_path: Path, text: str, tiny_checkpoint: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "odd.unknown").write_text(text, encoding="utf-8")
+    place = (
+        f"{tmp_path / 'odd.unknown'}:1:{max(1, len(text) // 2)}"
+        if len(text) > 10
+        else f"{tmp_path / 'odd.unknown'}:1:1"
+    )
+    assert main(["infill", place, "--json", "--model", str(tiny_checkpoint)]) == 0
+    assert json.loads(capsys.readouterr().out)["verdict"] == "no opinion"
+
+
+def test_a_model_folder_that_is_none(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["infill", f"{source}:1:1", "--model", str(tmp_path)]) == 1
+    assert "config.json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("address", ["here", "localhost:", "localhost:99999", ":80"])
+def test_an_address_that_is_none(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--tcp", address]) == 1
+    assert "not an address" in capsys.readouterr().err
+
+
+def test_steps_never_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    import sys
+
+    DraftPrinter(sys.stdout)(12, (SlotView("\x1b[2Ja\n", fresh=True), SlotView(None, fresh=False)))
+    assert capsys.readouterr().out == " 12  �[2Ja⏎▒\n"

@@ -1,0 +1,66 @@
+"""Filters: each alone, and all of them twice."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from midspan_lsp.engine.filters import (
+    FILTERS,
+    apply_filters,
+    cut_overlap_with_suffix,
+    drop_repeated_line,
+    trim_trailing_space,
+)
+
+
+@pytest.mark.parametrize(
+    ("middle", "prefix", "suffix", "kept"),
+    [
+        ("x)", "f(", ")\n", "x"),
+        ("x)", "f(g(", ")\n", "x)"),
+        ("x))", "f(g(", "))\n", "x"),
+        ("'a'", "f('", "')\n", "'a'"),
+        ("a, b):", "def f(", "):\n", "a, b"),
+        ("a]", "x[", "] = 3\n", "a"),
+        ("value) as handle:", "with open(", " as handle:\n", "value)"),
+        ("a", "x = ", "a\n", "a"),
+        ("x)", "f(", "\n", "x)"),
+        ("{a}", "x = {", "}\n", "{a}"),
+        ("", "f(", ")", ""),
+    ],
+)
+def test_overlap_with_the_rest_of_the_line(middle: str, prefix: str, suffix: str, kept: str) -> None:
+    assert cut_overlap_with_suffix(middle, prefix, suffix) == kept
+
+
+@pytest.mark.parametrize(
+    ("middle", "suffix", "kept"), [("a  ", "\nb", "a"), ("a ", "+ b\n", "a "), ("a\n    ", "\nb", "a"), ("  ", "", "")]
+)
+def test_trailing_space(middle: str, suffix: str, kept: str) -> None:
+    assert trim_trailing_space(middle, "", suffix) == kept
+
+
+@pytest.mark.parametrize(
+    ("middle", "prefix", "suffix", "kept"),
+    [
+        ("return x", "    ", "\n    return x\n", ""),
+        ("turn x", "    re", "\n\n    return x\n", ""),
+        ("return y", "    ", "\n    return x\n", "return y"),
+        ("}", "  ", "\n}\n", "}"),
+    ],
+)
+def test_the_next_line_is_not_offered_again(middle: str, prefix: str, suffix: str, kept: str) -> None:
+    assert drop_repeated_line(middle, prefix, suffix) == kept
+
+
+texts = st.text(st.sampled_from("ab ()[]{}'\n\r:é"), max_size=12)
+
+
+@given(texts, texts, texts)
+def test_filters_only_shorten_and_change_nothing_the_second_time(middle: str, prefix: str, suffix: str) -> None:
+    once = apply_filters(middle, prefix, suffix)
+    assert middle.startswith(once)
+    assert apply_filters(once, prefix, suffix) == once
+    for one in FILTERS:
+        assert middle.startswith(one(middle, prefix, suffix))

@@ -1,0 +1,214 @@
+"""The engine's story, with a backend that answers as told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from midspan_lsp.backends.base import Capabilities, ReportProgress
+from midspan_lsp.config import CompletionSettings, Settings
+from midspan_lsp.documents import DocumentSnapshot
+from midspan_lsp.engine.pipeline import Engine, Silence
+from midspan_lsp.types import (
+    CancellationToken,
+    Candidate,
+    InfillRequest,
+    InfillResponse,
+    InfillStats,
+    Span,
+    StepObserver,
+    Trigger,
+    Verdict,
+)
+
+
+@dataclass
+class ScriptedBackend:
+    """Gives its answers in turn, each when its gate opens; records what it was asked."""
+
+    answers: Sequence[Candidate]
+    can_remask: bool = True
+    ready: bool = True
+    requests: list[InfillRequest] = field(default_factory=list)
+    tokens: list[CancellationToken] = field(default_factory=list)
+    gate: asyncio.Event | None = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities("scripted", self.can_remask)
+
+    async def load(self, report: ReportProgress) -> None:
+        self.ready = True
+
+    async def infill(
+        self, request: InfillRequest, token: CancellationToken, on_step: StepObserver | None = None
+    ) -> InfillResponse:
+        self.requests.append(request)
+        self.tokens.append(token)
+        answer = self.answers[len(self.requests) - 1]
+        if self.gate is not None:
+            await self.gate.wait()
+        stats = InfillStats(n_forwards=3, elapsed_ms=5.0)
+        return InfillResponse(() if token.cancelled() else (answer,), stats)
+
+    async def aclose(self) -> None:
+        self.ready = False
+
+
+def candidate(text: str, confidence: float = 0.9) -> Candidate:
+    """One token per character."""
+    n = len(text)
+    return Candidate(
+        text,
+        confidence,
+        token_ids=tuple(range(100, 100 + n)),
+        token_spans=tuple(Span(index, index + 1) for index in range(n)),
+        confidences=(confidence,) * n,
+    )
+
+
+def document(marked: str, language_id: str = "python") -> tuple[DocumentSnapshot, int]:
+    offset = marked.index("‸")
+    return DocumentSnapshot("file:///a.py", language_id, 1, marked.replace("‸", "")), offset
+
+
+CURSOR = "def f(x):\n    return x + ‸\n\n\nprint(f(1))\n"
+
+
+async def test_a_good_middle_is_suggested_at_the_cursor() -> None:
+    backend = ScriptedBackend([candidate("1 ")])
+    snapshot, offset = document(CURSOR)
+    (suggestion,) = await Engine(backend, Settings()).complete(snapshot, offset, Trigger.AUTOMATIC)
+    assert suggestion.text == "1"
+    assert suggestion.replace == Span(offset, offset)
+    assert suggestion.verdict is Verdict.VALID
+    assert backend.requests[0].prefix.endswith("return x + ")
+    assert backend.requests[0].max_lines == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "silence"),
+    [
+        (candidate("  "), Silence.BLANK),
+        (candidate(""), Silence.BLANK),
+        (candidate("1", 0.01), Silence.UNSURE),
+    ],
+)
+async def test_why_nothing_is_shown(answer: Candidate, silence: Silence) -> None:
+    snapshot, offset = document(CURSOR)
+    engine = Engine(ScriptedBackend([answer]), Settings())
+    outcome = await engine.infill(snapshot, offset, CancellationToken())
+    assert outcome.silence is silence
+    assert await Engine(ScriptedBackend([answer]), Settings()).complete(snapshot, offset, Trigger.INVOKED) == []
+
+
+async def test_a_broken_middle_is_masked_again_under_its_fault_once() -> None:
+    backend = ScriptedBackend([candidate("g(1]"), candidate("g(1)")])
+    snapshot, offset = document(CURSOR)
+    outcome = await Engine(backend, Settings()).infill(snapshot, offset, CancellationToken())
+    assert (outcome.text, outcome.verdict, outcome.silence) == ("g(1)", Verdict.VALID, None)
+    assert outcome.stats.n_forwards == 6
+    draft = backend.requests[1].draft
+    assert draft is not None
+    assert draft.token_ids == (100, 101, 102, 103)
+    assert 3 in draft.remask
+
+
+async def test_a_middle_that_stays_broken_is_dropped() -> None:
+    backend = ScriptedBackend([candidate("g(1]"), candidate("g(1}")])
+    snapshot, offset = document(CURSOR)
+    engine = Engine(backend, Settings())
+    assert await engine.complete(snapshot, offset, Trigger.AUTOMATIC) == []
+    assert len(backend.requests) == 2
+
+
+async def test_a_backend_that_cannot_remask_is_not_asked_twice() -> None:
+    backend = ScriptedBackend([candidate("g(1]")], can_remask=False)
+    snapshot, offset = document(CURSOR)
+    outcome = await Engine(backend, Settings()).infill(snapshot, offset, CancellationToken())
+    assert outcome.silence is Silence.BROKEN
+    assert len(backend.requests) == 1
+
+
+async def test_several_lines_are_trimmed_to_the_valid_ones() -> None:
+    backend = ScriptedBackend([candidate("a = x + 1\n    return a +)")])
+    snapshot, offset = document("def f(x):\n    ‸\n\n\nprint(f(1))\n")
+    outcome = await Engine(backend, Settings()).infill(snapshot, offset, CancellationToken())
+    assert (outcome.text, outcome.silence) == ("a = x + 1", None)
+    assert backend.requests[0].max_lines == Settings().completion.max_lines
+    assert backend.requests[0].min_indent == 4
+
+
+async def test_an_unknown_language_has_no_opinion_and_shows() -> None:
+    backend = ScriptedBackend([candidate("g(1]")])
+    snapshot, offset = document(CURSOR, language_id="klingon")
+    (suggestion,) = await Engine(backend, Settings()).complete(snapshot, offset, Trigger.AUTOMATIC)
+    assert suggestion.verdict is Verdict.NO_OPINION
+
+
+async def test_not_ready_answers_nothing() -> None:
+    snapshot, offset = document(CURSOR)
+    engine = Engine(ScriptedBackend([candidate("1")], ready=False), Settings())
+    assert await engine.complete(snapshot, offset, Trigger.AUTOMATIC) == []
+
+
+async def test_a_newer_request_of_the_document_ends_the_older() -> None:
+    gate = asyncio.Event()
+    backend = ScriptedBackend([candidate("1"), candidate("2")], gate=gate)
+    engine = Engine(backend, Settings())
+    snapshot, offset = document(CURSOR)
+    older = asyncio.create_task(engine.complete(snapshot, offset, Trigger.AUTOMATIC))
+    await asyncio.sleep(0)
+    newer = asyncio.create_task(engine.complete(snapshot, offset, Trigger.AUTOMATIC))
+    await asyncio.sleep(0)
+    assert backend.tokens[0].cancelled()
+    gate.set()
+    assert await older == []
+    assert [suggestion.text for suggestion in await newer] == ["2"]
+
+
+async def test_documents_do_not_disturb_each_other() -> None:
+    backend = ScriptedBackend([candidate("1"), candidate("2")], gate=asyncio.Event())
+    engine = Engine(backend, Settings())
+    snapshot, offset = document(CURSOR)
+    other = DocumentSnapshot("file:///b.py", "python", 1, snapshot.text)
+    tasks = [asyncio.create_task(engine.complete(one, offset, Trigger.AUTOMATIC)) for one in (snapshot, other)]
+    await asyncio.sleep(0)
+    assert not any(token.cancelled() for token in backend.tokens)
+    assert backend.gate is not None
+    backend.gate.set()
+    assert [answer[0].text for answer in await asyncio.gather(*tasks)] == ["1", "2"]
+
+
+@pytest.mark.parametrize("end", ["cancel", "forget", "aclose"])
+async def test_every_way_of_ending_reaches_the_worker(end: str) -> None:
+    backend = ScriptedBackend([candidate("1")], gate=asyncio.Event())
+    engine = Engine(backend, Settings())
+    snapshot, offset = document(CURSOR)
+    task = asyncio.create_task(engine.complete(snapshot, offset, Trigger.AUTOMATIC))
+    await asyncio.sleep(0)
+    if end == "cancel":
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    elif end == "forget":
+        engine.forget(snapshot.uri)
+    else:
+        await engine.aclose()
+    assert backend.tokens[0].cancelled()
+    assert backend.gate is not None
+    backend.gate.set()
+    await asyncio.wait([task])
+
+
+async def test_the_trigger_chooses_the_deadline() -> None:
+    settings = Settings(completion=CompletionSettings(timeout_ms=1, invoked_timeout_ms=60_000))
+    backend = ScriptedBackend([candidate("1"), candidate("1")])
+    engine = Engine(backend, settings)
+    snapshot, offset = document(CURSOR)
+    await engine.complete(snapshot, offset, Trigger.AUTOMATIC)
+    await engine.complete(snapshot, offset, Trigger.INVOKED)
+    await asyncio.sleep(0.005)
+    assert [token.expired() for token in backend.tokens] == [True, False]
