@@ -52,7 +52,7 @@ class ModelSettings:
     Attributes:
         path: a checkpoint folder to use instead of the embedded one; empty: the embedded one.
         threshold: a slot is committed as soon as its confidence is at least this.
-        threads: threads for the model; 0: as many as torch thinks right.
+        threads: threads for the model; 0: half of the processors.
     """
 
     path: str = ""

@@ -19,6 +19,7 @@ from midspan_model.config import DenoiseConfig, ModelConfig
 from midspan_model.errors import WeightsError
 from midspan_model.infilling import Infiller
 from midspan_model.lora import merged_state
+from midspan_model.machine import best_dtype
 from midspan_model.tokenizer import Tokenizer
 
 
@@ -80,12 +81,3 @@ def read_state(path: Path) -> dict[str, Tensor]:
 def save_state(state: Mapping[str, Tensor], path: Path, metadata: Mapping[str, str] | None = None) -> None:
     """Write tensors as safetensors."""
     save_file({name: tensor.contiguous() for name, tensor in state.items()}, path, dict(metadata or {}))
-
-
-def best_dtype() -> torch.dtype:
-    """bfloat16 where the processor multiplies it in hardware, else float32 (on AVX2 bfloat16 is twice as slow)."""
-    native = (
-        getattr(torch.cpu, "_is_amx_tile_supported", None),
-        getattr(torch.cpu, "_is_avx512_bf16_supported", None),
-    )
-    return torch.bfloat16 if any(asked is not None and asked() for asked in native) else torch.float32

@@ -85,9 +85,9 @@ class LocalBackend:
 
         def load() -> Infiller:
             import torch  # noqa: PLC0415
+            from midspan_model.machine import best_threads  # noqa: PLC0415
 
-            if model.threads:
-                torch.set_num_threads(model.threads)
+            torch.set_num_threads(model.threads or best_threads())
             if model.path:
                 from midspan_model.checkpoints import load_infiller  # noqa: PLC0415
 
@@ -148,12 +148,12 @@ def inspect_local() -> LocalReport:
     if missing:
         return LocalReport(missing)
     import torch  # noqa: PLC0415
-    from midspan_model.checkpoints import best_dtype  # noqa: PLC0415
     from midspan_model.embedded import have_trunk, trunk_folder  # noqa: PLC0415
+    from midspan_model.machine import best_dtype, best_threads  # noqa: PLC0415
 
     facts = (
         ("torch", torch.__version__),
-        ("processor", f"{torch.backends.cpu.get_cpu_capability()}, {torch.get_num_threads()} threads"),
+        ("processor", f"{torch.backends.cpu.get_cpu_capability()}, {best_threads()} threads"),
         ("computes in", str(best_dtype()).removeprefix("torch.")),
     )
     return LocalReport((), trunk_folder(), have_trunk(), facts)

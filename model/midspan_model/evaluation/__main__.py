@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import torch
+
 from midspan_model.config import DenoiseConfig
 from midspan_model.embedded import load_embedded
 from midspan_model.errors import ModelError
@@ -20,6 +22,7 @@ from midspan_model.evaluation.holes import Hole, package_folder, read_sources, s
 from midspan_model.evaluation.metrics import Answer, interval, mean, summarise
 from midspan_model.evaluation.typewriter import type_line
 from midspan_model.infilling import Infiller, Question
+from midspan_model.machine import best_threads
 
 _CHARACTERS = 4000
 
@@ -39,6 +42,7 @@ def main() -> int:
         folders = [*map(Path, options.source), *map(package_folder, options.package)]
         sources = [source for folder in folders for source in read_sources(folder)]
         config = DenoiseConfig(threshold=options.threshold)
+        torch.set_num_threads(options.threads or best_threads())
         infiller = load_embedded(config, lambda _what, _done, _total: None)
     except ModelError as error:
         print(f"{error}\n{error.hint}", file=sys.stderr)
@@ -63,12 +67,17 @@ def main() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m midspan_model.evaluation", description="Exact match on single-line holes, beside the control.")
+    parser = argparse.ArgumentParser(
+        prog="python -m midspan_model.evaluation", description="Exact match on single-line holes, beside the control."
+    )
     parser.add_argument("--source", action="append", default=[], metavar="FOLDER", help="a folder of held-out code")
     parser.add_argument("--package", action="append", default=[], metavar="NAME", help="an installed held-out package")
     parser.add_argument("--n", type=int, default=60, help="holes")
     parser.add_argument("--seed", type=int, default=3)
     parser.add_argument("--threshold", type=float, default=DenoiseConfig().threshold)
+    parser.add_argument(
+        "--threads", type=int, default=0, help="threads for the model; by default half of the processors"
+    )
     parser.add_argument("--show", action="store_true", help="print every hole and its answers")
     return parser
 
