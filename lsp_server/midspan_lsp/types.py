@@ -76,6 +76,7 @@ class InfillRequest:
         language_id: the editor's language id, or "" where unknown.
         max_lines: the middle ends at this many line breaks (1: it stays on the cursor's line).
         min_indent: with several lines, the middle ends before a line indented by fewer columns; None: no such end.
+        floor: a middle less confident than this is not wanted; the backend may stop as soon as it knows.
         draft: an earlier answer to mend, instead of a page of masks.
     """
 
@@ -84,6 +85,7 @@ class InfillRequest:
     language_id: str = ""
     max_lines: int = 1
     min_indent: int | None = None
+    floor: float = 0.0
     draft: Draft | None = None
 
 
@@ -105,7 +107,7 @@ class Candidate:
     token_ids: tuple[int, ...] = ()
     token_spans: tuple[Span, ...] = ()
     confidences: tuple[float, ...] = ()
-    finish_reason: Literal["end", "line", "length", "deadline", "cancelled"] = "end"
+    finish_reason: Literal["end", "line", "length", "unsure", "deadline", "cancelled"] = "end"
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,7 @@ def build_canvas(prefix: str, suffix: str, tokenizer: Tokenizer, model: ModelCon
     The far end of a long prefix is cut in strides of half the budget, so that its first token, and with it the
     cache, stands still while one types.
     """
-    prefix_ids = tokenizer.encode(prefix)
-    healed = tokenizer.token_bytes(prefix_ids.pop()) if prefix_ids else b""
+    prefix_ids, healed = _back_up(prefix, tokenizer)
     budget = config.prefix_tokens - 1
     if len(prefix_ids) > budget:
         stride = max(1, budget // 2)
@@ -48,3 +47,15 @@ def build_canvas(prefix: str, suffix: str, tokenizer: Tokenizer, model: ModelCon
     near = suffix[: max(n_suffix, 0) * CHARACTERS_PER_TOKEN]
     suffix_ids = tokenizer.encode(near)[: max(n_suffix, 0)]
     return Canvas((model.suffix_id, *suffix_ids), (model.prefix_id, *prefix_ids), healed)
+
+
+def _back_up(prefix: str, tokenizer: Tokenizer) -> tuple[list[int], bytes]:
+    """The prefix's tokens without the one that holds the character before the cursor, and that one's bytes.
+
+    Of white space the last character belongs to what follows: before a word, the tokenizer
+    leaves it to the word (" return") or makes it a token of its own (a tab, a line break).
+    """
+    if prefix[-1:].isspace():
+        return tokenizer.encode(prefix[:-1]), prefix[-1].encode()
+    ids = tokenizer.encode(prefix)
+    return ids, tokenizer.token_bytes(ids.pop()) if ids else b""

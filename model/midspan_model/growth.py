@@ -60,7 +60,7 @@ class Growth:
         """The middle's text, and for each token the code points it stands for."""
         return spell(self.token_ids, len(self.canvas.healed), self.tokenizer)
 
-    def next_block(self, constraints: Constraints, max_lines: int, draft: Draft | None) -> Block:
+    def next_block(self, constraints: Constraints, max_lines: int, floor: float, draft: Draft | None) -> Block:
         """The block behind what is there: masks, or what is left of a draft.
 
         A draft's blocks in front of its first masked token are taken as they are, those behind that block anew.
@@ -82,6 +82,8 @@ class Growth:
             constraints=constraints,
             heal=self.canvas.healed[n_done:],
             max_lines=max_lines - count_breaks(self.spell()[0]),
+            is_first=not self.token_ids,
+            floor=floor / max(self.confidence, 1e-30),
             banned=banned,
         )
 

@@ -32,6 +32,7 @@ class Question:
         suffix: text after it.
         max_lines: the middle ends at this many line breaks.
         min_indent: it ends before a line indented by fewer columns.
+        floor: a middle less confident than this is not wanted, and may stop as soon as it is.
         draft: an earlier answer to the same question, to be mended.
     """
 
@@ -39,6 +40,7 @@ class Question:
     suffix: str
     max_lines: int = 1
     min_indent: int | None = None
+    floor: float = 0.0
     draft: Draft | None = None
 
 
@@ -134,10 +136,11 @@ class Infiller:
         if draft is not None:
             growth.start_from(draft)
         policy = partial(policies.threshold, threshold=self.config.threshold)
-        while len(growth.token_ids) < self.config.max_blocks * self.width:
+        max_blocks = self.config.max_line_blocks if question.max_lines == 1 else self.config.max_blocks
+        while len(growth.token_ids) < max_blocks * self.width:
             if not self._encode(growth, cache, stop):
                 return Finish.CANCELLED if stop.cancelled() else Finish.DEADLINE
-            block = growth.next_block(self.constraints, question.max_lines, draft)
+            block = growth.next_block(self.constraints, question.max_lines, question.floor, draft)
             draft = None
             on_step = None if on_draft is None else partial(_show, growth, on_draft)
             finish, n_forwards = denoise(partial(self._forward, cache), block, policy, stop, on_step)

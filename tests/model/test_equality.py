@@ -51,7 +51,7 @@ def test_cached_equals_recomputed_after_jumps_and_other_suffixes(tiny_checkpoint
 
 
 def test_typing_encodes_only_what_is_new(tiny_checkpoint: Path) -> None:
-    infiller = tiny_infiller(tiny_checkpoint, max_blocks=1)
+    infiller = tiny_infiller(tiny_checkpoint, max_line_blocks=1)
     first = infiller.infill(Question(PREFIX, SUFFIX), Stop())
     again = infiller.infill(Question(PREFIX, SUFFIX), Stop())
     typed = infiller.infill(Question(PREFIX + "rst", SUFFIX), Stop())

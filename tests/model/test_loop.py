@@ -102,7 +102,8 @@ def test_the_last_wanted_line_break_ends_the_middle(
 def test_a_line_break_that_only_heals_does_not_end_the_middle(tokenizer: Tokenizer, constraints: Constraints) -> None:
     script = Script({slot: (token, SURE) for slot, token in enumerate(ids(tokenizer, "\na"), start=1)})
     block = block_of(constraints, 2, heal=b"\n")
-    assert run(block, script) == (Finish.LENGTH, 1)
+    assert run(block, script) == (Finish.LENGTH, 2)
+    assert block.end == 3
 
 
 def test_healing_binds_the_first_slots_and_holds_back_the_others(
@@ -119,6 +120,30 @@ def test_healing_binds_the_first_slots_and_holds_back_the_others(
     block = block_of(constraints, 3, heal=b"de")
     assert run(block, script) == (Finish.LENGTH, 1)
     assert block.tokens == [99, whole, x, x]
+
+
+def test_a_middle_does_not_end_before_it_has_begun(tokenizer: Tokenizer, constraints: Constraints) -> None:
+    newline, a = ids(tokenizer, "\na")
+    for first in (END, newline):
+        script = Script({1: (first, SURE), 2: (END, SURE), 3: (END, SURE)})
+        block = block_of(constraints, 3)
+        assert run(block, script)[0] is Finish.END
+        assert block.tokens[1] not in {END, newline}
+        assert block.confidences[1] < 0.01, "what the end was worth is not given to others"
+    block = block_of(constraints, 1, is_first=False)
+    assert run(block, Script({1: (END, SURE)})) == (Finish.END, 1)
+    script = Script({1: (a, SURE), 2: (END, SURE), 3: (END, SURE)})
+    block = block_of(constraints, 3, heal=b"a")
+    run(block, script)
+    assert block.tokens[1] == a
+    assert block.tokens[2] != END
+
+
+def test_a_middle_below_the_floor_is_given_up(tokenizer: Tokenizer, constraints: Constraints) -> None:
+    a, b, c = ids(tokenizer, "abc")
+    script = Script({1: (a, UNSURE), 2: (b, UNSURE), 3: (c, UNSURE)})
+    assert run(block_of(constraints, 3, floor=0.7), script) == (Finish.UNSURE, 2)
+    assert run(block_of(constraints, 3, floor=0.1), script) == (Finish.LENGTH, 3)
 
 
 def test_special_tokens_are_never_committed(constraints: Constraints) -> None:

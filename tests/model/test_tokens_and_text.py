@@ -51,6 +51,13 @@ def test_the_canvas_backs_up_one_token(tokenizer: Tokenizer) -> None:
     assert canvas.suffix_ids == (MODEL.suffix_id, *tokenizer.encode(" y"))
 
 
+@pytest.mark.parametrize("space", [" ", "\t", "\n", "\u3000"])
+def test_of_white_space_only_the_last_character_is_healed(tokenizer: Tokenizer, space: str) -> None:
+    canvas = build_canvas("x:\n  " + space, "", tokenizer, MODEL, DenoiseConfig())
+    assert canvas.healed == space.encode()
+    assert joined(tokenizer, canvas.prefix_ids) == b"x:\n  "
+
+
 def test_empty_sides_leave_only_the_special_tokens(tokenizer: Tokenizer) -> None:
     canvas = build_canvas("", "", tokenizer, MODEL, DenoiseConfig())
     assert (canvas.prefix_ids, canvas.suffix_ids, canvas.healed) == ((MODEL.prefix_id,), (MODEL.suffix_id,), b"")

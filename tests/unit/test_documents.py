@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,3 +67,12 @@ def test_a_column_within_a_character_is_its_start() -> None:
     assert LineIndex("a😀b").offset(0, 2, "utf-16") == 1
     assert LineIndex("a😀b").offset(0, 4, "utf-8") == 1
     assert LineIndex("a😀b").offset(0, 3, "utf-16") == 2
+
+
+def test_a_line_of_megabytes_is_counted_at_once() -> None:
+    text = "é😀ab" * 1_000_000
+    index = LineIndex(text)
+    began_s = time.perf_counter()
+    assert index.offset(0, 2_500_003, "utf-16") == 2_000_002
+    assert index.position(2_000_002, "utf-16") == (0, 2_500_003)
+    assert time.perf_counter() - began_s < 1.0

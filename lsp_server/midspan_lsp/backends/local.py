@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,7 @@ class LocalBackend:
         self._settings = settings
         self._worker = Worker("midspan-model")
         self._infiller: Infiller | None = None
+        self._closed = threading.Event()
 
     @property
     def capabilities(self) -> Capabilities:
@@ -67,7 +69,9 @@ class LocalBackend:
             raise
 
     async def aclose(self) -> None:
-        """Let the worker end after what it is at."""
+        """End a download, if there is one, and the worker after what it is at."""
+        self._closed.set()
+        await asyncio.wrap_future(self._worker.submit(lambda: None))
         self._worker.stop()
 
     def _load(self, report: ReportProgress) -> None:
@@ -94,7 +98,7 @@ class LocalBackend:
                 return load_infiller(Path(model.path).expanduser(), config)
             from midspan_model.embedded import load_embedded  # noqa: PLC0415
 
-            return load_embedded(config, _progress_lines(report))
+            return load_embedded(config, _progress_lines(self._while_open(report)))
 
         self._infiller = _translating_errors(load)
 
@@ -110,6 +114,7 @@ class LocalBackend:
             suffix=request.suffix,
             max_lines=request.max_lines,
             min_indent=request.min_indent,
+            floor=request.floor,
             draft=draft and Draft(draft.token_ids, draft.confidences, draft.remask),
         )
 

@@ -96,7 +96,8 @@ class Engine:
         """
         if not self.ready:
             return []
-        outcome = await self.infill(snapshot, offset, token or self._new_token(trigger))
+        token = token or self._new_token(trigger)
+        outcome = await self.infill(snapshot, offset, token, floor=self._settings.completion.confidence_floor)
         if outcome.silence is not None:
             return []
         return [Suggestion(outcome.text, Span(offset, offset), outcome.confidence, outcome.verdict, outcome.stats)]
@@ -107,15 +108,19 @@ class Engine:
         offset: int,
         token: CancellationToken,
         on_step: StepObserver | None = None,
+        *,
+        floor: float = 0.0,
     ) -> Outcome:
         """Fill the middle at a cursor and judge it, whether or not it is to be shown.
+
+        Work may stop as soon as the middle is less confident than `floor`.
 
         Raises:
             InfillError: the backend failed or is not ready.
         """
         self._latest.start(snapshot.uri, token)
         try:
-            return await self._infill(snapshot, offset, token, on_step)
+            return await self._infill(self._request(snapshot, offset, floor), snapshot, offset, token, on_step)
         except asyncio.CancelledError:
             token.cancel()
             raise
@@ -136,12 +141,19 @@ class Engine:
         invoked = trigger is Trigger.INVOKED
         return CancellationToken((settings.invoked_timeout_ms if invoked else settings.timeout_ms) / 1e3)
 
-    async def _infill(
-        self, snapshot: DocumentSnapshot, offset: int, token: CancellationToken, on_step: StepObserver | None
-    ) -> Outcome:
+    def _request(self, snapshot: DocumentSnapshot, offset: int, floor: float) -> InfillRequest:
         prefix, suffix = window(snapshot.text, offset, self._settings.context)
         shape = middle_shape(prefix, suffix, self._settings.completion.max_lines)
-        request = InfillRequest(prefix, suffix, snapshot.language_id, shape.max_lines, shape.min_indent)
+        return InfillRequest(prefix, suffix, snapshot.language_id, shape.max_lines, shape.min_indent, floor)
+
+    async def _infill(
+        self,
+        request: InfillRequest,
+        snapshot: DocumentSnapshot,
+        offset: int,
+        token: CancellationToken,
+        on_step: StepObserver | None,
+    ) -> Outcome:
         outcome, candidate, report = await self._ask(request, snapshot, offset, token, on_step)
         if candidate is None or outcome.silence is not Silence.BROKEN:
             return outcome

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -15,6 +16,7 @@ class Finish(Enum):
     END = "end"
     LINE = "line"
     LENGTH = "length"
+    UNSURE = "unsure"
     DEADLINE = "deadline"
     CANCELLED = "cancelled"
 
@@ -29,6 +31,8 @@ class Block:
         constraints: what slots may take; knows the special ids.
         heal: bytes that the slots from 1 on have to reproduce first.
         max_lines: the middle ends at this many line breaks.
+        is_first: nothing of the middle stands before the block; then it may not end before it has begun.
+        floor: below this confidence nobody wants the middle.
         banned: ids a slot may not take.
         end: the middle stands in the slots from 1 to `end`, exclusive.
         end_confidence: of the end token, if one was committed.
@@ -40,6 +44,8 @@ class Block:
     constraints: Constraints
     heal: bytes = b""
     max_lines: int = 1
+    is_first: bool = True
+    floor: float = 0.0
     banned: Mapping[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
     end: int = field(init=False)
     end_confidence: float = 1.0
@@ -53,6 +59,23 @@ class Block:
     def masked(self) -> list[int]:
         """Masked slots of the middle, from left to right."""
         return [slot for slot in range(1, self.end) if self.is_masked(slot)]
+
+    @property
+    def confidence(self) -> float:
+        """Product of what is committed."""
+        return math.prod(self.confidences[1 : self.end]) * self.end_confidence
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether nothing but healed bytes stands in front of the first mask of a middle."""
+        heal = self.heal
+        for slot in range(1, self.end):
+            if self.is_masked(slot):
+                return self.is_first
+            if self.constraints.is_longer(self.tokens[slot], heal):
+                return False
+            heal = self.constraints.after(self.tokens[slot], heal)
+        return False
 
     @property
     def unhealed(self) -> bytes:

@@ -22,6 +22,9 @@ class Constraints:
         self._tokenizer = tokenizer
         silent = [index for index in range(config.vocab_size) if not tokenizer.token_bytes(index)]
         self._silent = torch.tensor([index for index in silent if index != config.end_id])
+        self._ends = torch.tensor([config.end_id])
+        blank = [index for index in range(config.vocab_size) if self._begins_with_break(index)]
+        self._ends_of_line = torch.tensor([config.end_id, *blank])
 
     def apply(self, logits_MV: Tensor, slots: Sequence[int], banned: Mapping[int, frozenset[int]], heal: bytes) -> None:
         """Ban in place; row m belongs to the m-th of `slots`; `heal` binds the first row."""
@@ -35,6 +38,10 @@ class Constraints:
             logits_MV[0] = _NEVER
             logits_MV[0, agreeing] = kept
 
+    def ends_at_once(self, max_lines: int) -> Tensor:
+        """Ids that leave a middle empty if they stand first: the end, and where one line is wanted a line break."""
+        return self._ends_of_line if max_lines == 1 else self._ends
+
     def after(self, token_id: int, heal: bytes) -> bytes:
         """What of `heal` is still to be reproduced behind a token."""
         return heal[len(self._tokenizer.token_bytes(token_id)) :] if heal else heal
@@ -43,3 +50,10 @@ class Constraints:
         """Line breaks that a token adds behind the healed bytes."""
         new = self._tokenizer.token_bytes(token_id)[len(heal) :]
         return new.replace(b"\r\n", b"\n").replace(b"\r", b"\n").count(b"\n")
+
+    def is_longer(self, token_id: int, heal: bytes) -> bool:
+        """Whether a token says more than what it heals."""
+        return len(self._tokenizer.token_bytes(token_id)) > len(heal)
+
+    def _begins_with_break(self, token_id: int) -> bool:
+        return self._tokenizer.token_bytes(token_id).lstrip(b" \t").startswith((b"\n", b"\r"))

@@ -37,7 +37,7 @@ class StopSignal(Protocol):
 def denoise(
     forward: Forward, block: Block, policy: Policy, stop: StopSignal, on_step: OnStep | None = None
 ) -> tuple[Finish, int]:
-    """Denoise a block in place until it has no mask left, time is up, or nobody waits for it.
+    """Denoise a block in place until it has no mask left, it is too unsure, time is up, or nobody waits for it.
 
     When time is up after a forward, that forward's guesses fill the masks.
 
@@ -54,13 +54,18 @@ def denoise(
         logits_MV = forward(block.tokens, slots)
         n_forwards += 1
         block.constraints.apply(logits_MV, slots, block.banned, heal)
-        confidence_M, token_M = logits_MV.softmax(-1).max(-1)
+        probability_MV = logits_MV.softmax(-1)
+        if block.is_bare and not heal:  # an empty middle is none; what it was worth stays in the sum
+            probability_MV[0, block.constraints.ends_at_once(block.max_lines)] = 0
+        confidence_M, token_M = probability_MV.max(-1)
         commit_M = policy(confidence_M)
         guesses = (slots, token_M.tolist(), confidence_M.tolist())
-        if heal and block.constraints.after(guesses[1][0], heal):
+        if heal and not block.constraints.is_longer(guesses[1][0], heal):
             commit_M[1:] = False  # what stands further right begins at another byte than it seems to
         chosen = [guess for guess, commit in zip(zip(*guesses, strict=True), commit_M.tolist(), strict=True) if commit]
         block.commit(*zip(*chosen, strict=True))
         if on_step is not None:
             on_step(n_forwards, block, frozenset(slot for slot, _, _ in chosen))
+        if block.confidence < block.floor:
+            return Finish.UNSURE, n_forwards
     return block.finish, n_forwards

@@ -1,0 +1,1 @@
+"""The language server: the only folder that knows pygls and lsprotocol."""

@@ -1,0 +1,108 @@
+"""One function per method of the protocol."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from lsprotocol import types as lsp
+
+from midspan_lsp.errors import InfillError
+from midspan_lsp.lsp import convert
+from midspan_lsp.types import Suggestion, Trigger
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from midspan_lsp.documents import DocumentSnapshot
+    from midspan_lsp.lsp.server import MidspanServer
+
+logger = logging.getLogger(__name__)
+
+MENU_TRIGGER_CHARACTERS = (".", "(", "[", "{", "=", " ")
+
+_Params = TypeVar("_Params")
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Suggestions and the document they are for."""
+
+    snapshot: DocumentSnapshot
+    suggestions: list[Suggestion]
+
+
+def register(server: MidspanServer) -> None:
+    """Gives a server its handlers."""
+    server.feature(lsp.INITIALIZE)(initialize)
+    server.feature(lsp.INITIALIZED)(initialized)
+    server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)(did_close)
+    # without options pygls would not advertise it
+    server.feature(lsp.TEXT_DOCUMENT_INLINE_COMPLETION, lsp.InlineCompletionOptions())(inline_completion)
+
+
+def initialize(ls: MidspanServer, params: lsp.InitializeParams) -> None:
+    """Takes the settings, before pygls reckons the capabilities."""
+    ls.configure(params.initialization_options)
+    if ls.settings.completion.menu:
+        options = lsp.CompletionOptions(trigger_characters=MENU_TRIGGER_CHARACTERS)
+        ls.feature(lsp.TEXT_DOCUMENT_COMPLETION, options)(completion)
+
+
+def initialized(ls: MidspanServer, params: lsp.InitializedParams) -> None:  # noqa: ARG001
+    """Starts loading: not earlier, for the reply must not wait for it."""
+    ls.start()
+
+
+def did_close(ls: MidspanServer, params: lsp.DidCloseTextDocumentParams) -> None:
+    """Stops work on a document that is gone."""
+    if ls.engine is not None:
+        ls.engine.forget(params.text_document.uri)
+
+
+def null_on_failure(
+    handler: Callable[[MidspanServer, _Params], Awaitable[_Result | None]],
+) -> Callable[[MidspanServer, _Params], Awaitable[_Result | None]]:
+    """A handler that answers null where it would fail: editors show every error as a pop-up."""
+
+    @functools.wraps(handler)
+    async def guarded(ls: MidspanServer, params: _Params) -> _Result | None:
+        try:
+            return await handler(ls, params)
+        except InfillError as error:
+            ls.tell_error(error)
+        except Exception:
+            logger.exception("a completion failed")
+        return None
+
+    return guarded
+
+
+@null_on_failure
+async def inline_completion(ls: MidspanServer, params: lsp.InlineCompletionParams) -> lsp.InlineCompletionList | None:
+    """Ghost text."""
+    trigger = convert.trigger_of(params.context.trigger_kind)
+    answer = await _ask(ls, params.text_document.uri, params.position, trigger)
+    selected = params.context.selected_completion_info
+    return answer and convert.inline_list(answer.snapshot, answer.suggestions, selected, ls.encoding)
+
+
+@null_on_failure
+async def completion(ls: MidspanServer, params: lsp.CompletionParams) -> lsp.CompletionList | None:
+    """The same middle as an item of the menu."""
+    # "invoked" is also what an editor says of every letter typed
+    answer = await _ask(ls, params.text_document.uri, params.position, Trigger.AUTOMATIC)
+    return answer and convert.menu_list(answer.snapshot, answer.suggestions, ls.encoding)
+
+
+async def _ask(ls: MidspanServer, uri: str, position: lsp.Position, trigger: Trigger) -> Answer | None:
+    """The engine's answer; None if the document is not open, or is another one by then."""
+    snapshot = ls.open_document(uri)
+    if ls.engine is None or snapshot is None:
+        return None
+    offset = convert.offset_of(snapshot, position, ls.encoding)
+    suggestions = await ls.engine.complete(snapshot, offset, trigger)
+    return Answer(snapshot, suggestions) if ls.open_document(uri) == snapshot else None

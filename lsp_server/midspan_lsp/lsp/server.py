@@ -1,0 +1,130 @@
+"""The server's state: settings, engine, and what the user has been told."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException, JsonRpcInternalError, JsonRpcMethodNotFound, PyglsError
+from pygls.lsp.server import LanguageServer
+
+from midspan_lsp import __version__
+from midspan_lsp.config import Settings, read_settings
+from midspan_lsp.documents import DocumentSnapshot, PositionEncoding
+from midspan_lsp.errors import InfillError
+from midspan_lsp.lsp.convert import encoding_of
+from midspan_lsp.lsp.progress import LoadingProgress
+from midspan_lsp.lsp.protocol import MidspanProtocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from midspan_lsp.engine.pipeline import Engine
+
+logger = logging.getLogger(__name__)
+
+CLOSING_TIMEOUT_S = 1.0
+
+
+class MidspanServer(LanguageServer):
+    """One editor's server.
+
+    Args:
+        build_engine: called once the editor has told its settings and has been answered.
+
+    Attributes:
+        protocol: the session.
+        settings: the editor's, from its `initialize` request.
+        engine: None until it is built.
+    """
+
+    protocol: MidspanProtocol  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def __init__(self, build_engine: Callable[[Settings], Engine]) -> None:
+        # whole texts: pygls applies partial changes wrongly below a form feed, and no faster
+        sync = lsp.TextDocumentSyncKind.Full
+        super().__init__(  # pyright: ignore[reportUnknownMemberType]
+            "midspan", __version__, text_document_sync_kind=sync, protocol_cls=MidspanProtocol
+        )
+        self.settings = Settings()
+        self.engine: Engine | None = None
+        self._build_engine = build_engine
+        self._problems: list[str] = []
+        self._told: set[str] = set()
+        self._starting: asyncio.Task[None] | None = None
+
+    @property
+    def encoding(self) -> PositionEncoding:
+        """The units of the editor's columns."""
+        return encoding_of(self.workspace.position_encoding)
+
+    def configure(self, raw: object) -> None:
+        """Takes the editor's settings."""
+        self.settings, self._problems = read_settings(raw)
+
+    def start(self) -> None:
+        """Builds the engine and loads it in the background."""
+        if self._problems:
+            lines = "\n".join(self._problems)
+            self.tell(lsp.MessageType.Warning, f"Midspan cannot use these settings:\n{lines}")
+        if self._starting is None:
+            self._starting = asyncio.get_running_loop().create_task(self._load())
+
+    def open_document(self, uri: str) -> DocumentSnapshot | None:
+        """A document as it stands, or None if the editor has not opened it: the disk is never read."""
+        document = self.workspace.text_documents.get(unquote(uri))
+        if document is None:
+            return None
+        return DocumentSnapshot(uri, document.language_id or "", document.version, document.source)
+
+    def tell(self, kind: lsp.MessageType, message: str) -> None:
+        """Shows the user a message, and logs it, once."""
+        if message not in self._told:
+            self._told.add(message)
+            logger.warning("%s", message)
+            self.window_show_message(lsp.ShowMessageParams(kind, message))
+
+    def tell_error(self, error: InfillError) -> None:
+        """Shows the user what is wrong and what to do about it, once."""
+        self.tell(lsp.MessageType.Error, f"Midspan: {error}")
+
+    def report_server_error(self, error: Exception, source: type[PyglsError | JsonRpcException]) -> None:
+        """Logs what pygls could not do; pygls' own would pop up each time."""
+        if isinstance(error, JsonRpcMethodNotFound):
+            logger.debug("%s", error)
+            return
+        # pygls keeps the traceback of what it answers with an error as the error's data
+        kept = error.data if isinstance(error, JsonRpcInternalError) else None
+        lines = ["\n", *kept["traceback"]] if kept else []
+        cause = None if isinstance(error, JsonRpcException) else error
+        logger.error("%s: %s%s", source.__name__, error, "".join(lines).rstrip(), exc_info=cause)
+
+    async def aclose(self) -> None:
+        """Lets go of the engine, within `CLOSING_TIMEOUT_S`."""
+        if self._starting is not None:
+            self._starting.cancel()
+        if self.engine is None:
+            return
+        try:
+            async with asyncio.timeout(CLOSING_TIMEOUT_S):
+                await self.engine.aclose()
+        except TimeoutError:
+            logger.info("the engine is still busy")
+        except Exception:
+            logger.exception("the engine could not be closed")
+
+    async def _load(self) -> None:
+        progress = LoadingProgress(self)
+        try:
+            self.engine = self._build_engine(self.settings)
+            await self.engine.load(progress.report)
+        except InfillError as error:
+            self.tell_error(error)
+        except Exception:
+            logger.exception("the engine could not be started")
+            self.tell(lsp.MessageType.Error, "Midspan could not start. Its log says why.")
+        finally:
+            progress.end()

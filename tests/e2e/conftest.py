@@ -1,0 +1,148 @@
+"""Editors for the tests: real server processes over stdio, around a scripted engine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from lsprotocol import types as lsp
+from pytest_lsp import ClientServerConfig, LanguageClient
+from raw_client import TIMEOUT_S
+
+FAKE_COMMAND = [sys.executable, str(Path(__file__).with_name("fake_server.py"))]
+
+
+class Editor:
+    """A session with the server, in the words of the tests."""
+
+    def __init__(self, client: LanguageClient, capabilities: lsp.ServerCapabilities) -> None:
+        self.client = client
+        self.capabilities = capabilities
+        self._versions: dict[str, int] = {}
+
+    def open(self, name: str, text: str = "x = ", language_id: str = "python") -> str:
+        """Opens a document; its URI."""
+        uri = f"file:///work/{name}"
+        self._versions[uri] = 1
+        item = lsp.TextDocumentItem(uri, language_id, 1, text)
+        self.client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
+        return uri
+
+    def change(self, uri: str, text: str) -> None:
+        self._versions[uri] += 1
+        document = lsp.VersionedTextDocumentIdentifier(self._versions[uri], uri)
+        change = lsp.TextDocumentContentChangeWholeDocument(text)
+        self.client.text_document_did_change(lsp.DidChangeTextDocumentParams(document, [change]))
+
+    def change_unopened(self, uri: str) -> None:
+        self._versions[uri] = 1
+        self.change(uri, "x = ")
+
+    def close(self, uri: str) -> None:
+        self.client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
+
+    async def journal(self) -> list[str]:
+        """What has happened to the scripted engine."""
+        return json.loads(await self.script("journal.py"))
+
+    def loading_ended(self) -> bool:
+        """Whether the server has reported the end of its loading."""
+        reports = [report for reports in self.client.progress_reports.values() for report in reports]
+        return any(isinstance(report, lsp.WorkDoneProgressEnd) for report in reports)
+
+    def cpu_s(self) -> float:
+        """Processor time that the server has used so far."""
+        process = self.client._server
+        assert process is not None
+        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def params(
+        self, uri: str, line: int = 0, column: int = 0, selected: lsp.SelectedCompletionInfo | None = None
+    ) -> lsp.InlineCompletionParams:
+        context = lsp.InlineCompletionContext(lsp.InlineCompletionTriggerKind.Automatic, selected)
+        return lsp.InlineCompletionParams(context, lsp.TextDocumentIdentifier(uri), lsp.Position(line, column))
+
+    async def complete(
+        self, uri: str, line: int = 0, column: int = 0, selected: lsp.SelectedCompletionInfo | None = None
+    ) -> lsp.InlineCompletionItem | None:
+        """The one item offered, or None."""
+        params = self.params(uri, line, column, selected)
+        async with asyncio.timeout(TIMEOUT_S):
+            answer = await self.client.text_document_inline_completion_async(params)
+        if answer is None:
+            return None
+        assert isinstance(answer, lsp.InlineCompletionList)
+        (item,) = answer.items
+        return item
+
+    def ask(
+        self, uri: str, line: int = 0, column: int = 0
+    ) -> tuple[str, asyncio.Future[lsp.InlineCompletionList | None]]:
+        """Sends a request and does not wait; its id, for a cancel, and the answer to come."""
+        msg_id = str(uuid.uuid4())
+        method = lsp.TEXT_DOCUMENT_INLINE_COMPLETION
+        future = self.client.protocol.send_request(method, self.params(uri, line, column), msg_id=msg_id)
+        return msg_id, asyncio.ensure_future(asyncio.wait_for(asyncio.wrap_future(future), TIMEOUT_S))
+
+    def cancel(self, msg_id: str) -> None:
+        self.client.cancel_request(lsp.CancelParams(msg_id))
+
+    async def script(self, name: str) -> str:
+        """Has the scripted engine do something; what it answers."""
+        item = await self.complete(self.open(name))
+        return str(item.insert_text) if item else ""
+
+
+def editor_params(options: Any, encodings: Sequence[str], progress: bool) -> lsp.InitializeParams:
+    """What an editor with inline completion says of itself (pytest-lsp's recorded ones have none)."""
+    kinds = [lsp.PositionEncodingKind(encoding) for encoding in encodings]
+    capabilities = lsp.ClientCapabilities(
+        general=lsp.GeneralClientCapabilities(position_encodings=kinds),
+        text_document=lsp.TextDocumentClientCapabilities(
+            inline_completion=lsp.InlineCompletionClientCapabilities(), completion=lsp.CompletionClientCapabilities()
+        ),
+        window=lsp.WindowClientCapabilities(work_done_progress=progress),
+    )
+    return lsp.InitializeParams(capabilities=capabilities, initialization_options=options)
+
+
+@asynccontextmanager
+async def running_editor(
+    options: Any = None,
+    encodings: Sequence[str] = ("utf-16",),
+    *,
+    command: Sequence[str] = FAKE_COMMAND,
+    progress: bool = False,
+) -> AsyncIterator[Editor]:
+    """Starts a server and an editor for it."""
+    client = await ClientServerConfig(server_command=list(command)).start()
+    assert isinstance(client, LanguageClient)
+    answer = await client.initialize_session(editor_params(options, encodings, progress))
+    yield Editor(client, answer.capabilities)
+    await client.shutdown_session()
+    await client.stop()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def editor() -> AsyncIterator[Editor]:
+    """An editor with default settings, shared by a module: give documents names of their own."""
+    async with running_editor() as editor:
+        yield editor
+
+
+@pytest.fixture
+def hostile_folder(tmp_path: Path) -> Path:
+    """A folder whose modules crash whoever imports them."""
+    for name in ("model", "pip", "midspan_lsp", "midspan_model", "pygls", "json", "torch"):
+        (tmp_path / f"{name}.py").write_text("import os\nos._exit(86)\n")
+    return tmp_path

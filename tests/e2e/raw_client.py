@@ -1,0 +1,105 @@
+"""A client that sends and sees bare messages, for what pytest-lsp hides: errors' data, exit codes, broken input."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+TIMEOUT_S = 10.0
+COMPLETION = "textDocument/inlineCompletion"
+
+
+class RawClient:
+    """One server process, over stdio or, after `connect`, over TCP. Use as an async context manager."""
+
+    def __init__(self, command: Sequence[str], cwd: Path | None = None) -> None:
+        self._command = command
+        self._cwd = cwd
+        self._n_requests = 0
+        self.process: Process
+        self.reader: asyncio.StreamReader
+        self.writer: asyncio.StreamWriter
+        self.others: list[dict[str, Any]] = []
+
+    async def __aenter__(self) -> RawClient:
+        self.process = await asyncio.create_subprocess_exec(
+            *self._command, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=self._cwd
+        )
+        assert self.process.stdout is not None
+        assert self.process.stdin is not None
+        self.reader, self.writer = self.process.stdout, self.process.stdin
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self.process.returncode is None:
+            self.process.kill()
+        self.writer.close()
+        await self.process.communicate()
+
+    async def connect(self) -> None:
+        """Goes on over the TCP port that the server names on standard error."""
+        assert self.process.stderr is not None
+        line = await self.process.stderr.readline()
+        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", int(line.rsplit(b":")[-1]))
+
+    def send_bytes(self, body: bytes) -> None:
+        self.writer.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+
+    def notify(self, method: str, params: object = None) -> None:
+        self.send_bytes(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode())
+
+    def ask(self, method: str, params: object = None) -> int:
+        """Sends a request and does not wait; its id."""
+        self._n_requests += 1
+        message = {"jsonrpc": "2.0", "id": self._n_requests, "method": method, "params": params}
+        self.send_bytes(json.dumps(message).encode())
+        return self._n_requests
+
+    async def request(self, method: str, params: object = None) -> dict[str, Any]:
+        """The response, with its `result` or `error`."""
+        return await self.response(self.ask(method, params))
+
+    async def response(self, msg_id: int) -> dict[str, Any]:
+        """The response to a request; what comes before it is kept in `others`."""
+        while (answer := await self.receive()).get("id") != msg_id or "method" in answer:
+            self.others.append(answer)
+        return answer
+
+    async def receive(self) -> dict[str, Any]:
+        """The next message. Anything that is no frame is an error."""
+        async with asyncio.timeout(TIMEOUT_S):
+            header = await self.reader.readuntil(b"\r\n\r\n")
+            length = int(header.split(b"\r\n")[0].removeprefix(b"Content-Length: "))
+            return json.loads(await self.reader.readexactly(length))
+
+    async def initialize(self) -> dict[str, Any]:
+        answer = await self.request("initialize", {"processId": None, "rootUri": None, "capabilities": {}})
+        self.notify("initialized", {})
+        return answer["result"]
+
+    def open(self, name: str, text: str = "x = ") -> None:
+        document = {"uri": f"file:///{name}", "languageId": "python", "version": 1, "text": text}
+        self.notify("textDocument/didOpen", {"textDocument": document})
+
+    def ask_completion(self, name: str) -> int:
+        """Sends an inline completion at the end of "x = "."""
+        position, context = {"line": 0, "character": 4}, {"triggerKind": 1}
+        params = {"textDocument": {"uri": f"file:///{name}"}, "position": position, "context": context}
+        return self.ask(COMPLETION, params)
+
+    async def complete(self, name: str) -> dict[str, Any]:
+        """The response to it."""
+        return await self.response(self.ask_completion(name))
+
+    async def ended(self) -> int:
+        """Waits for the process to end; its exit code."""
+        async with asyncio.timeout(TIMEOUT_S):
+            return await self.process.wait()
+
+    async def errors(self) -> str:
+        """All that the ended process wrote to standard error."""
+        return (await self.process.communicate())[1].decode()
