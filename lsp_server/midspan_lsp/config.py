@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
 _T = TypeVar("_T")
@@ -95,13 +95,14 @@ def _read_group(default: _T, raw: object, path: str, problems: list[str]) -> _T:
         if item is None:
             problems.append(f"{here}: no such setting")
             continue
-        current = getattr(group, item.name)
-        if hasattr(current, "__dataclass_fields__"):
+        current: Any = getattr(group, item.name)
+        kind: Any = current.__class__
+        if is_dataclass(current):
             changes[item.name] = _read_group(current, value, here, problems)
-        elif problem := _problem(value, type(current), item.metadata.get("bounds")):
+        elif problem := _problem(value, kind, item.metadata.get("bounds")):
             problems.append(f"{here}: {problem}")
         else:
-            changes[item.name] = type(current)(value)
+            changes[item.name] = kind(value)
     return replace(group, **changes)
 
 

@@ -102,6 +102,16 @@ class LocalBackend:
 
         self._infiller = _translating_errors(load)
 
+    def _while_open(self, report: ReportProgress) -> ReportProgress:
+        """Passes on progress, and breaks off whatever makes it once the backend is closed."""
+
+        def on_progress(progress: LoadProgress) -> None:
+            if self._closed.is_set():
+                raise BackendUnavailable("the backend was closed while it loaded")
+            report(progress)
+
+        return on_progress
+
     def _infill(self, request: InfillRequest, token: CancellationToken, on_step: StepObserver | None) -> InfillResponse:
         if self._infiller is None:
             raise BackendUnavailable("the model is not loaded yet", retryable=True)
