@@ -1,0 +1,144 @@
+"""The backend around a tiny real model: threads, cancels, errors."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from midspan_lsp.backends import local
+from midspan_lsp.backends.base import LoadProgress
+from midspan_lsp.backends.local import LocalBackend
+from midspan_lsp.backends.worker import Worker
+from midspan_lsp.config import Settings
+from midspan_lsp.errors import BackendUnavailable
+from midspan_lsp.types import CancellationToken, Draft, InfillRequest, SlotView
+
+REQUEST = InfillRequest("def f(x):\n    return x", "\n\nprint(f(1))\n", "python", max_lines=20)
+
+
+def settings_for(path: Path | str) -> Settings:
+    return replace(Settings(), model=replace(Settings().model, path=str(path)))
+
+
+@pytest.fixture
+async def backend(tiny_checkpoint: Path) -> LocalBackend:
+    backend = LocalBackend(settings_for(tiny_checkpoint))
+    await backend.load(lambda _progress: None)
+    return backend
+
+
+async def test_an_answer_tells_its_tokens_and_their_places(backend: LocalBackend) -> None:
+    response = await backend.infill(REQUEST, CancellationToken())
+    (candidate,) = response.candidates
+    assert len(candidate.token_ids) == len(candidate.token_spans) == len(candidate.confidences)
+    assert candidate.token_spans[-1].end == len(candidate.text)
+    assert 0 < candidate.confidence <= 1
+    assert response.stats.n_forwards > 0
+    assert response.stats.n_encoded_tokens > 0
+
+
+async def test_steps_are_seen_one_by_one(backend: LocalBackend) -> None:
+    steps: list[tuple[int, tuple[SlotView, ...]]] = []
+    response = await backend.infill(REQUEST, CancellationToken(), lambda n, slots: steps.append((n, slots)))
+    assert [n for n, _ in steps] == list(range(1, response.stats.n_forwards + 1))
+    assert all(any(slot.fresh for slot in slots) for _, slots in steps)
+    last = "".join(slot.text or "" for slot in steps[-1][1])
+    shown, answered = (re.sub(r"[^\x00-\x7f]", "", text) for text in (last, response.candidates[0].text))
+    assert shown == answered  # a slot that is a part of a character cannot be shown alone
+
+
+async def test_a_cancelled_request_has_no_candidates(backend: LocalBackend) -> None:
+    token = CancellationToken()
+    token.cancel()
+    response = await backend.infill(REQUEST, token)
+    assert response.candidates == ()
+    assert response.stats.n_forwards == 0
+
+
+async def test_a_draft_is_mended_where_it_is_masked(backend: LocalBackend) -> None:
+    (first,) = (await backend.infill(REQUEST, CancellationToken())).candidates
+    draft = Draft(first.token_ids, first.confidences, frozenset({1}))
+    (mended,) = (await backend.infill(replace(REQUEST, draft=draft), CancellationToken())).candidates
+    assert mended.token_ids[0] == first.token_ids[0]
+    assert mended.token_ids[1] != first.token_ids[1]
+
+
+async def test_cancelling_the_task_sets_the_token(backend: LocalBackend) -> None:
+    blocked, release = threading.Event(), threading.Event()
+    backend._worker.submit(lambda: (blocked.set(), release.wait()))
+    token = CancellationToken()
+    task = asyncio.create_task(backend.infill(REQUEST, token))
+    await asyncio.to_thread(blocked.wait)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert token.cancelled()
+    release.set()
+
+
+async def test_before_loading_it_says_so() -> None:
+    with pytest.raises(BackendUnavailable, match="not loaded"):
+        await LocalBackend(Settings()).infill(REQUEST, CancellationToken())
+
+
+async def test_a_folder_that_is_no_checkpoint_is_an_error_of_ours(tmp_path: Path) -> None:
+    backend = LocalBackend(settings_for(tmp_path))
+    with pytest.raises(BackendUnavailable, match=r"config\.json"):
+        await backend.load(lambda _progress: None)
+    assert not backend.ready
+
+
+async def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local.importlib.util, "find_spec", lambda name: None if name == "torch" else object())
+    with pytest.raises(BackendUnavailable, match="not installed: torch") as caught:
+        await LocalBackend(Settings()).load(lambda _progress: None)
+    assert "midspan[local]" in caught.value.hint
+
+
+async def test_closing_breaks_off_a_download(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from midspan_model import embedded
+
+    started = threading.Event()
+
+    def endless(folder: Path, on_progress: object) -> Path:
+        for n in range(1_000_000):
+            on_progress("downloading", n, 1_000_000)  # type: ignore[operator]
+            started.set()
+        raise AssertionError("nobody stopped it")
+
+    monkeypatch.setenv("MIDSPAN_CACHE", str(tmp_path))
+    monkeypatch.setattr(embedded.fetch_trunk, "__kwdefaults__", {"again": False, "get": endless, "convert": None})
+    backend = LocalBackend(Settings())
+    seen: list[LoadProgress] = []
+    loading = asyncio.create_task(backend.load(seen.append))
+    await asyncio.to_thread(started.wait)
+    await backend.aclose()
+    with pytest.raises(BackendUnavailable, match="closed"):
+        await loading
+    assert len(seen) <= 101, "only what a person would see change"
+    assert [path.name for path in tmp_path.iterdir()] == ["fetch.lock"]
+
+
+def test_the_worker_goes_on_after_a_failure_and_skips_what_was_cancelled() -> None:
+    worker = Worker("test")
+    entered, gate = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        entered.set()
+        gate.wait()
+
+    worker.submit(wait)
+    entered.wait()
+    skipped = worker.submit(lambda: sys.exit("never run"))
+    failed = worker.submit(lambda: 1 / 0)
+    done = worker.submit(threading.get_ident)
+    assert skipped.cancel()
+    gate.set()
+    assert isinstance(failed.exception(5), ZeroDivisionError)
+    assert done.result(5) != threading.get_ident()
+    worker.stop()
