@@ -1,0 +1,1 @@
+"""The syntax gate: the only folder that knows tree-sitter."""
