@@ -70,7 +70,7 @@ class Settings:
 
 
 def read_settings(raw: object) -> tuple[Settings, list[str]]:
-    """Settings from what an editor gave: nested mappings, or None for all defaults.
+    """Settings from what an editor gave: nested mappings or dotted keys; None stands for the defaults.
 
     A bad value keeps its default; the rest counts.
 
@@ -78,11 +78,28 @@ def read_settings(raw: object) -> tuple[Settings, list[str]]:
         the settings, and for each key that could not be used a line that begins with its path.
     """
     problems: list[str] = []
-    settings = Settings() if raw is None else _read_group(Settings(), raw, "", problems)
-    return settings, problems
+    return _read_group(Settings(), _nested(raw), "", problems), problems
+
+
+def _nested(raw: object) -> object:
+    """The same with `{"a.b": 1}` written as `{"a": {"b": 1}}`; editors use both forms."""
+    if not isinstance(raw, Mapping):
+        return raw
+    plain: dict[object, Any] = {}
+    for key, value in cast("Mapping[object, object]", raw).items():
+        group, dot, rest = str(key).partition(".")
+        if dot and isinstance(plain.setdefault(group, {}), dict):
+            plain[group] = {**plain[group], rest: value}
+        elif isinstance(value, Mapping) and isinstance(plain.get(key), dict):
+            plain[key] = {**cast("Mapping[object, object]", value), **plain[key]}
+        else:
+            plain[key] = value
+    return plain
 
 
 def _read_group(default: _T, raw: object, path: str, problems: list[str]) -> _T:
+    if raw is None:
+        return default
     if not isinstance(raw, Mapping):
         problems.append(f"{path or 'settings'}: expected an object, got {raw!r:.60}")
         return default
@@ -90,7 +107,7 @@ def _read_group(default: _T, raw: object, path: str, problems: list[str]) -> _T:
     known = {item.name: item for item in fields(group)}
     changes: dict[str, object] = {}
     for key, value in cast("Mapping[object, object]", raw).items():
-        here = f"{path}.{key}" if path else str(key)
+        here = f"{path}.{key!s:.60}" if path else f"{key!s:.60}"
         item = known.get(str(key))
         if item is None:
             problems.append(f"{here}: no such setting")

@@ -11,10 +11,11 @@ from typing import Literal
 
 
 class Trigger(Enum):
-    """Why a suggestion is asked for."""
+    """Why a suggestion is asked for: while typing, by hand, or as an item of the completion menu."""
 
     AUTOMATIC = "automatic"
     INVOKED = "invoked"
+    MENU = "menu"
 
 
 @dataclass(frozen=True)

@@ -11,4 +11,9 @@ import platformdirs
 def cache_folder() -> Path:
     """`MIDSPAN_CACHE` if set, else the user's cache folder for Midspan; need not exist yet."""
     chosen = os.environ.get("MIDSPAN_CACHE")
-    return Path(chosen).expanduser().absolute() if chosen else platformdirs.user_cache_path("midspan", appauthor=False)
+    # not `Path.expanduser`, which raises where there is no such user
+    return (
+        Path(os.path.expanduser(chosen)).absolute()
+        if chosen
+        else platformdirs.user_cache_path("midspan", appauthor=False)
+    )

@@ -55,7 +55,8 @@ def _back_up(prefix: str, tokenizer: Tokenizer) -> tuple[list[int], bytes]:
     Of white space the last character belongs to what follows: before a word, the tokenizer
     leaves it to the word (" return") or makes it a token of its own (a tab, a line break).
     """
-    if prefix[-1:].isspace():
-        return tokenizer.encode(prefix[:-1]), prefix[-1].encode()
+    last = prefix[-1:].encode("utf-8", "replace")
+    if prefix[-1:].isspace() and tokenizer.agreeing(last):
+        return tokenizer.encode(prefix[:-1]), last
     ids = tokenizer.encode(prefix)
     return ids, tokenizer.token_bytes(ids.pop()) if ids else b""

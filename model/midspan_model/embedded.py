@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from midspan_model.cache_folder import cache_folder
 from midspan_model.errors import WeightsError
 from midspan_model.trunk_conversion import convert_gguf
-from midspan_model.trunk_download import GGUF_SHA256, OnProgress, download_gguf
+from midspan_model.trunk_download import GGUF_SHA256, HEARTBEAT_S, OnProgress, download_gguf
 
 if TYPE_CHECKING:
+    from filelock import FileLock
+
     from midspan_model.config import DenoiseConfig
     from midspan_model.infilling import Infiller
 
 ADAPTER = Path(__file__).parent / "adapters" / "midspan-135m-r64.safetensors"
+TRUNK_FILES = ("config.json", "tokenizer.json", "trunk.safetensors")
 _LAYOUT = 1
 """Raised whenever converted files change, so that an older cache is not taken for a newer one."""
 
@@ -29,7 +33,7 @@ def trunk_folder() -> Path:
 
 def have_trunk() -> bool:
     """Whether the trunk is there; no network is needed then."""
-    return trunk_folder().is_dir()
+    return all((trunk_folder() / name).is_file() for name in TRUNK_FILES)
 
 
 def fetch_trunk(
@@ -55,12 +59,12 @@ def fetch_trunk(
     from filelock import FileLock  # noqa: PLC0415  (a path of keystrokes never gets here)
 
     target = trunk_folder()
-    if target.is_dir() and not again:
+    if have_trunk() and not again:
         return target
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(target.parent / "fetch.lock"):
-            if target.is_dir() and not again:
+        with _waiting(FileLock(target.parent / "fetch.lock"), on_progress):
+            if have_trunk() and not again:
                 return target
             for stale in target.parent.glob("fetch-*/"):  # of a process that was killed: this one holds the lock
                 shutil.rmtree(stale, ignore_errors=True)
@@ -68,8 +72,8 @@ def fetch_trunk(
                 made = Path(work) / "made"
                 made.mkdir()
                 convert(get(Path(work), on_progress), made, on_progress)
-                if target.is_dir():
-                    shutil.rmtree(target)
+                if target.exists():
+                    target.rename(Path(work) / "old")  # goes with the work folder
                 made.rename(target)
     except OSError as error:
         raise WeightsError(
@@ -77,6 +81,23 @@ def fetch_trunk(
             hint=f"They need about 700 MB, for a moment, in {target.parent}. MIDSPAN_CACHE chooses another folder.",
         ) from error
     return target
+
+
+@contextmanager
+def _waiting(lock: FileLock, on_progress: OnProgress) -> Iterator[None]:
+    """Holds a lock; tells that it waits, again and again, so that whoever is told can break it off."""
+    from filelock import Timeout  # noqa: PLC0415
+
+    while True:
+        try:
+            lock.acquire(timeout=HEARTBEAT_S)
+            break
+        except Timeout:
+            on_progress("waiting for another Midspan that fetches the weights", 0, 0)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def load_embedded(config: DenoiseConfig, on_progress: OnProgress) -> Infiller:

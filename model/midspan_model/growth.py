@@ -60,27 +60,38 @@ class Growth:
         """The middle's text, and for each token the code points it stands for."""
         return spell(self.token_ids, len(self.canvas.healed), self.tokenizer)
 
+    @property
+    def is_healed(self) -> bool:
+        """Whether the tokens reproduce what was dropped before the cursor."""
+        pieces = b"".join(self.tokenizer.token_bytes(token_id) for token_id in self.token_ids)
+        return pieces.startswith(self.canvas.healed)
+
     def next_block(self, constraints: Constraints, max_lines: int, floor: float, draft: Draft | None) -> Block:
         """The block behind what is there: masks, or what is left of a draft.
 
-        A draft's blocks in front of its first masked token are taken as they are, those behind that block anew.
+        A draft's blocks in front of its first masked token are taken as they are, those behind that block anew. If a
+        token that heals is masked, all behind it are too: they may begin at another byte then.
         """
         tokens = [self.known_ids[-1]] + [constraints.mask_id] * self.width
         confidences = [1.0] * len(tokens)
         banned: dict[int, frozenset[int]] = {}
+        heal = left = constraints.remaining(self.token_ids, self.canvas.healed)
         if draft is not None:
             first = len(self.token_ids)
             for slot, index in enumerate(range(first, min(first + self.width, len(draft.token_ids))), start=1):
+                token_id = draft.token_ids[index]
                 if index in draft.remask:
-                    banned[slot] = frozenset({draft.token_ids[index]})
+                    banned[slot] = frozenset({token_id})
+                    if left:
+                        break
                 else:
-                    tokens[slot], confidences[slot] = draft.token_ids[index], draft.confidences[index]
-        n_done = sum(len(self.tokenizer.token_bytes(token_id)) for token_id in self.token_ids)
+                    tokens[slot], confidences[slot] = token_id, draft.confidences[index]
+                left = constraints.after(token_id, left)
         return Block(
             tokens=tokens,
             confidences=confidences,
             constraints=constraints,
-            heal=self.canvas.healed[n_done:],
+            heal=heal,
             max_lines=max_lines - count_breaks(self.spell()[0]),
             is_first=not self.token_ids,
             floor=floor / max(self.confidence, 1e-30),

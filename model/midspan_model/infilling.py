@@ -106,13 +106,13 @@ class Infiller:
         """Fill the middle.
 
         Returns:
-            the middle; None if cancelled, or if time was up before the first forward.
+            the middle; None if cancelled, or if time was up before what precedes the cursor was reproduced.
         """
         began_s = time.perf_counter()
         canvas = build_canvas(question.prefix, question.suffix, self.tokenizer, self.trunk.config, self.config)
         growth = Growth(canvas, self.tokenizer, self.width)
         finish = self._grow(growth, question, stop, on_draft)
-        if finish is Finish.CANCELLED or growth.n_forwards == 0:
+        if finish is Finish.CANCELLED or growth.n_forwards == 0 or not growth.is_healed:
             return None
         text, spans = growth.spell()
         found = find_end(text, question.max_lines, question.min_indent)

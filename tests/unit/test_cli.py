@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,6 +31,7 @@ def source(tmp_path: Path) -> Path:
         ("{}", "not a place in a file"),
         ("{}:1", "not a place in a file"),
         ("{}:a:b", "not a place in a file"),
+        ("{}:" + "9" * 5000 + ":1", "not a place in a file"),
         ("{}x:1:1", "No such file"),
     ],
 )
@@ -87,14 +91,43 @@ def test_a_model_folder_that_is_none(source: Path, tmp_path: Path, capsys: pytes
     assert "config.json" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("address", ["here", "localhost:", "localhost:99999", ":80"])
+def test_a_pipe_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    assert main(["infill", f"{tmp_path / 'pipe.py'}:1:1"]) == 1
+    assert "no regular file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("redirection", ["| true", "> /dev/full", ">&-", "2>&-", "| head -c 1"])
+def test_output_that_goes_nowhere_ends_quietly(source: Path, tiny_checkpoint: Path, redirection: str) -> None:
+    command = f"{sys.executable} -m midspan_lsp infill '{source}:2:5' --steps --model {tiny_checkpoint} {redirection}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    assert "the model failed" not in done.stderr
+
+
+def test_a_narrow_encoding_gets_question_marks(source: Path, tiny_checkpoint: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "midspan_lsp",
+        "infill",
+        f"{source}:2:5",
+        "--steps",
+        "--model",
+        str(tiny_checkpoint),
+    ]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "?" in done.stdout
+
+
+@pytest.mark.parametrize("address", ["[::1:5", "here", "localhost:", "localhost:99999", ":80"])
 def test_an_address_that_is_none(address: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--tcp", address]) == 1
     assert "not an address" in capsys.readouterr().err
 
 
 def test_steps_never_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    import sys
-
     DraftPrinter(sys.stdout)(12, (SlotView("\x1b[2Ja\n", fresh=True), SlotView(None, fresh=False)))
     assert capsys.readouterr().out == " 12  �[2Ja⏎▒\n"

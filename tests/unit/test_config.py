@@ -19,6 +19,13 @@ def test_good_values_are_taken_and_integers_serve_as_floats() -> None:
     assert settings.context == Settings().context
 
 
+def test_dotted_keys_are_nested_ones() -> None:
+    dotted = {"completion.menu": True, "completion": {"max_lines": 2}, "model.threads": 3, "context": None}
+    settings, problems = read_settings(dotted)
+    assert problems == []
+    assert (settings.completion.menu, settings.completion.max_lines, settings.model.threads) == (True, 2, 3)
+
+
 @pytest.mark.parametrize(
     ("raw", "path"),
     [
@@ -32,6 +39,8 @@ def test_good_values_are_taken_and_integers_serve_as_floats() -> None:
         ({"completions": {}}, "completions"),
         ({"model": {"path": None}}, "model.path"),
         ({1: 2}, "1"),
+        ({"x" * 1000: 2}, "x" * 60),
+        ({"a.b.c": 1}, "a"),
         ([], "settings"),
         ("x", "settings"),
     ],

@@ -28,6 +28,17 @@ from midspan_lsp.engine.filters import (
         ("x)", "f(", "\n", "x)"),
         ("{a}", "x = {", "}\n", "{a}"),
         ("", "f(", ")", ""),
+        ("foo();", "const x = ", ";\n", "foo()"),
+        ("Vec::new();", "let v = ", ";\n", "Vec::new()"),
+        ("2,", "[1, ", ", 3]\n", "2"),
+        ('hello"', 'x = "', '"\n', "hello"),
+        ("hello'", "x = f('", "')\n", "hello"),
+        ("h(x))", "f(g(", "))\n", "h(x)"),
+        ("a) ", "x = foo(", " )\n", "a"),
+        ("-> int:", "def f(x)", ":\n", "-> int"),
+        ("x::", "use foo::", "::bar;\n", "x"),
+        ("1, 1, ", "x = [1, 1, ", "1, 1, 1]\n", "1, 1, "),
+        ("x)", "    b, ", ")\n", "x"),
     ],
 )
 def test_overlap_with_the_rest_of_the_line(middle: str, prefix: str, suffix: str, kept: str) -> None:
@@ -46,6 +57,10 @@ def test_trailing_space(middle: str, suffix: str, kept: str) -> None:
     [
         ("return x", "    ", "\n    return x\n", ""),
         ("turn x", "    re", "\n\n    return x\n", ""),
+        ("return None", "        ", "\n    return None\n", "return None"),
+        ("[0, 0],", "    ", "\n    [0, 0],\n", "[0, 0],"),
+        ("end", "  ", "\n  end\n", "end"),
+        ("break;", "  ", "\n  break;\n", "break;"),
         ("return y", "    ", "\n    return x\n", "return y"),
         ("}", "  ", "\n}\n", "}"),
     ],

@@ -73,7 +73,7 @@ async def test_cancelling_the_task_sets_the_token(backend: LocalBackend) -> None
     backend._worker.submit(lambda: (blocked.set(), release.wait()))
     token = CancellationToken()
     task = asyncio.create_task(backend.infill(REQUEST, token))
-    await asyncio.to_thread(blocked.wait)
+    assert await asyncio.to_thread(blocked.wait, 10)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -116,7 +116,7 @@ async def test_closing_breaks_off_a_download(monkeypatch: pytest.MonkeyPatch, tm
     backend = LocalBackend(Settings())
     seen: list[LoadProgress] = []
     loading = asyncio.create_task(backend.load(seen.append))
-    await asyncio.to_thread(started.wait)
+    assert await asyncio.to_thread(started.wait, 10)
     await backend.aclose()
     with pytest.raises(BackendUnavailable, match="closed"):
         await loading

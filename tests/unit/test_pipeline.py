@@ -169,6 +169,18 @@ async def test_a_newer_request_of_the_document_ends_the_older() -> None:
     assert [suggestion.text for suggestion in await newer] == ["2"]
 
 
+async def test_ghost_text_and_menu_do_not_end_each_other() -> None:
+    backend = ScriptedBackend([candidate("1"), candidate("2")], gate=asyncio.Event())
+    engine = Engine(backend, Settings())
+    snapshot, offset = document(CURSOR)
+    kinds = (Trigger.AUTOMATIC, Trigger.MENU)
+    tasks = [asyncio.create_task(engine.complete(snapshot, offset, kind)) for kind in kinds]
+    await asyncio.sleep(0)
+    assert backend.gate is not None
+    backend.gate.set()
+    assert [answer[0].text for answer in await asyncio.gather(*tasks)] == ["1", "2"]
+
+
 async def test_documents_do_not_disturb_each_other() -> None:
     backend = ScriptedBackend([candidate("1"), candidate("2")], gate=asyncio.Event())
     engine = Engine(backend, Settings())

@@ -34,6 +34,20 @@ ReportProgress = Callable[[LoadProgress], None]
 """May be called from any thread."""
 
 
+def report_changes(report: ReportProgress) -> Callable[[str, int, int], None]:
+    """Turns (what is done, amount done, amount in all or 0) into progress, and passes on what a person would see."""
+    last: LoadProgress | None = None
+
+    def on_progress(what: str, done: int, total: int) -> None:
+        nonlocal last
+        progress = LoadProgress(what, 100 * done // total if total else None)
+        if progress != last:
+            last = progress
+            report(progress)
+
+    return on_progress
+
+
 class InfillBackend(Protocol):
     """Fills middles. All methods belong to one event loop."""
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from midspan_lsp.backends.base import Capabilities, LoadProgress, ReportProgress
+from midspan_lsp.backends.base import Capabilities, ReportProgress, report_changes
 from midspan_lsp.backends.worker import Worker
 from midspan_lsp.config import Settings
 from midspan_lsp.errors import BackendUnavailable, BadResponse, InfillError
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from midspan_model.infilling import Infiller, Middle
 
 _T = TypeVar("_T")
+_CLOSING_TIMEOUT_S = 0.6
 _NEEDED = ("torch", "safetensors", "tokenizers", "gguf", "numpy", "filelock")
 
 
@@ -69,10 +71,14 @@ class LocalBackend:
             raise
 
     async def aclose(self) -> None:
-        """End a download, if there is one, and the worker after what it is at."""
+        """Break off a download, if there is one, and end the worker after what it is at.
+
+        Waits a moment for a download's pip to be gone, not for whatever else the worker does.
+        """
         self._closed.set()
-        await asyncio.wrap_future(self._worker.submit(lambda: None))
+        idle = asyncio.wrap_future(self._worker.submit(lambda: None))
         self._worker.stop()
+        await asyncio.wait({idle}, timeout=_CLOSING_TIMEOUT_S)
 
     def _load(self, report: ReportProgress) -> None:
         if self._infiller is not None:
@@ -95,22 +101,22 @@ class LocalBackend:
             if model.path:
                 from midspan_model.checkpoints import load_infiller  # noqa: PLC0415
 
-                return load_infiller(Path(model.path).expanduser(), config)
+                return load_infiller(Path(os.path.expanduser(model.path)), config)
             from midspan_model.embedded import load_embedded  # noqa: PLC0415
 
-            return load_embedded(config, _progress_lines(self._while_open(report)))
+            return load_embedded(config, self._unless_closed(report_changes(report)))
 
         self._infiller = _translating_errors(load)
 
-    def _while_open(self, report: ReportProgress) -> ReportProgress:
+    def _unless_closed(self, on_progress: Callable[[str, int, int], None]) -> Callable[[str, int, int], None]:
         """Passes on progress, and breaks off whatever makes it once the backend is closed."""
 
-        def on_progress(progress: LoadProgress) -> None:
+        def checked(what: str, done: int, total: int) -> None:
             if self._closed.is_set():
                 raise BackendUnavailable("the backend was closed while it loaded")
-            report(progress)
+            on_progress(what, done, total)
 
-        return on_progress
+        return checked
 
     def _infill(self, request: InfillRequest, token: CancellationToken, on_step: StepObserver | None) -> InfillResponse:
         if self._infiller is None:
@@ -128,15 +134,23 @@ class LocalBackend:
             draft=draft and Draft(draft.token_ids, draft.confidences, draft.remask),
         )
 
+        failed: list[Exception] = []
+
         def on_draft(n_forwards: int, slots: list[tuple[str | None, bool]]) -> None:
-            if on_step is not None:
+            assert on_step is not None
+            try:
                 on_step(n_forwards, tuple(SlotView(text, fresh) for text, fresh in slots))
+            except Exception as error:  # the observer's fault, not the model's
+                failed.append(error)
+                token.cancel()
 
         infiller = self._infiller
         try:
             middle = infiller.infill(question, token, on_draft if on_step else None)
         except Exception as error:
             raise BadResponse(f"the model failed: {error}", hint="Please report this.") from error
+        if failed:
+            raise failed[0]
         return InfillResponse() if middle is None else _response(middle)
 
 
@@ -183,7 +197,7 @@ def fetch_weights(report: ReportProgress, *, again: bool = False) -> Path:
     _check_installed()
     from midspan_model.embedded import fetch_trunk  # noqa: PLC0415
 
-    return _translating_errors(lambda: fetch_trunk(_progress_lines(report), again=again))
+    return _translating_errors(lambda: fetch_trunk(report_changes(report), again=again))
 
 
 def _missing() -> tuple[str, ...]:
@@ -210,20 +224,6 @@ def _translating_errors(call: Callable[[], _T]) -> _T:
         raise BackendUnavailable(str(error), hint=error.hint, retryable=error.retryable) from error
     except Exception as error:
         raise BackendUnavailable(f"the model cannot be loaded: {error!r}", hint="See `midspan doctor`.") from error
-
-
-def _progress_lines(report: ReportProgress) -> Callable[[str, int, int], None]:
-    """Passes on only what a person would see change."""
-    last: LoadProgress | None = None
-
-    def on_progress(what: str, done: int, total: int) -> None:
-        nonlocal last
-        progress = LoadProgress(what, 100 * done // total if total else None)
-        if progress != last:
-            last = progress
-            report(progress)
-
-    return on_progress
 
 
 def _response(middle: Middle) -> InfillResponse:

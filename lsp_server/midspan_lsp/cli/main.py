@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import io
+import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TextIO
 
 from midspan_lsp import __version__
 from midspan_lsp.errors import InfillError
@@ -14,18 +18,38 @@ Command = Callable[[argparse.Namespace], int]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `midspan`; the exit status: 0 done, 1 an error that was told, 2 wrong usage, 130 interrupted."""
+    _mend_streams()
     options = _parser().parse_args(arguments)
     command: Command = options.command
     try:
-        return command(options)
+        status = command(options)
+        sys.stdout.flush()
     except InfillError as error:
         print(f"midspan: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:  # the reader of our output has gone, as in `midspan doctor | head -1`
-        sys.stderr.close()
+        sys.stdout = _nowhere()
+        return 1
+    except OSError as error:  # the file's errors are told by then: this is our own output
+        print(f"midspan: {error}", file=sys.stderr)
+        sys.stdout = _nowhere()
         return 1
     except KeyboardInterrupt:
-        return 130
+        sys.stderr.flush()
+        os._exit(130)  # the worker may be in the midst of loading: nobody waits for it
+    return status
+
+
+def _mend_streams() -> None:
+    """Closed streams lead nowhere, and what a terminal cannot show becomes a question mark."""
+    sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from midspan_lsp.backends.local import LocalBackend
 from midspan_lsp.config import Settings
 from midspan_lsp.engine.pipeline import Engine
@@ -23,7 +25,7 @@ def _build_engine(settings: Settings) -> Engine:
 
 
 def _address(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
+    match = re.fullmatch(r"(?:\[(?P<ipv6>[0-9a-fA-F:.]+)\]|(?P<host>[^\[\]:]+)):(?P<port>[0-9]{1,5})", text)
+    if match is None or int(match["port"]) > 65535:
         raise ConfigError(f"--tcp {text}: not an address", hint="Give HOST:PORT, such as 127.0.0.1:4389.")
-    return host.strip("[]"), int(port)
+    return match["ipv6"] or match["host"], int(match["port"])

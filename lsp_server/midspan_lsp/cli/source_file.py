@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import stat
 from pathlib import Path
 
 from midspan_lsp.documents import DocumentSnapshot
 from midspan_lsp.errors import DocumentError
 from midspan_lsp.syntax.languages import language_id_of
 
-_PLACE = re.compile(r"(?P<path>.+):(?P<line>\d+):(?P<column>\d+)", re.DOTALL)
+MAX_BYTES = 64_000_000
+_PLACE = re.compile(r"(?P<path>.+):(?P<line>[0-9]{1,9}):(?P<column>[0-9]{1,9})", re.DOTALL)
 
 
 def read_place(place: str) -> tuple[DocumentSnapshot, int]:
@@ -41,6 +43,11 @@ def read_source(path: Path) -> str:
         DocumentError: it cannot be read, or is no text in UTF-8.
     """
     try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) and not path.is_dir():
+            raise DocumentError(f"{path} is no regular file")
+        if status.st_size > MAX_BYTES:
+            raise DocumentError(f"{path} has {status.st_size} bytes; Midspan reads at most {MAX_BYTES}")
         content = path.read_bytes()
     except OSError as error:
         raise DocumentError(f"{path}: {error.strerror or error}") from error

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 
 _TAB_COLUMNS = 8
-_OPENS_BLOCK = re.compile(r"(?:[:{(\[]|=>|->|\b(?:do|then|else|begin))\s*(?:(?:#|//).*)?$")
+_MAX_HEADER_LINES = 40
+_OPENS_BLOCK = re.compile(r"(?:[:{(\[]|=>|->|\b(?:do|then|else|begin))\s*(?:(?:\s#|\s//).*)?$")
 
 
 @dataclass(frozen=True)
@@ -25,17 +26,28 @@ class Shape:
 def middle_shape(prefix: str, suffix: str, max_lines: int) -> Shape:
     """Several lines where a body is to be written, one line elsewhere.
 
-    A body is written on a blank line that is indented deeper than the line above, if that line opens a block.
+    A body is written on a blank line below one that opens a block, if it is indented deeper than that statement.
     """
     before = re.split(r"\r\n|\n|\r", prefix)
     after = re.split(r"\r\n|\n|\r", suffix, maxsplit=1)[0]
     if max_lines <= 1 or before[-1].strip() or after.strip():
         return Shape()
-    opener = next((line for line in reversed(before[:-1]) if line.strip()), "")
+    above = [line for line in before[:-1] if line.strip()]
     indent = _indent(before[-1])
-    if _OPENS_BLOCK.search(opener) and indent > _indent(opener):
+    if above and _OPENS_BLOCK.search(above[-1]) and indent > _indent(_statement_start(above)):
         return Shape(max_lines, indent)
     return Shape()
+
+
+def _statement_start(lines: list[str]) -> str:
+    """The line on which the last line's statement begins: the one that opens the brackets closed since."""
+    n_open = 0
+    header = [*lines[-_MAX_HEADER_LINES:-1], _OPENS_BLOCK.sub("", lines[-1])]  # its last bracket is the body's
+    for line in reversed(header):
+        n_open += sum(line.count(closer) for closer in ")]}") - sum(line.count(opener) for opener in "([{")
+        if n_open <= 0:
+            return line
+    return lines[-1]
 
 
 def _indent(line: str) -> int:

@@ -1,7 +1,6 @@
 """What is cut from a middle before it is judged: pure functions, applied in the order of `FILTERS`.
 
 A filter gets the middle and the text around it and returns the middle or a shorter one; an empty one is not shown.
-Each is idempotent.
 """
 
 from __future__ import annotations
@@ -11,7 +10,8 @@ from collections.abc import Callable
 
 _LINE_BREAK = re.compile(r"\r\n|\n|\r")
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
-_MIN_WORD_OVERLAP = 3
+_DOUBLED = re.compile(r"([;,:])\s*\1")
+_WORD = re.compile(r"[^\W\d]{3}")
 
 Filter = Callable[[str, str, str], str]
 """(middle, prefix, suffix) -> middle."""
@@ -25,35 +25,42 @@ def trim_trailing_space(middle: str, _prefix: str, suffix: str) -> str:
 def cut_overlap_with_suffix(middle: str, prefix: str, suffix: str) -> str:
     """Cut the end of a middle that repeats what already stands behind the cursor on its line.
 
-    A repeated word is cut. Repeated closing brackets are cut where that leaves the line's brackets more in balance:
-    of `f(` and `)`, the middle `x)` loses its bracket, between `f(g(` and `)` it keeps it.
+    Of all overlaps the one is cut that leaves the line with the fewest flaws: brackets and quotes without a partner,
+    doubled separators. Of `f(` and `)`, the middle `x)` loses its bracket; between `f(g(` and `)` it keeps it. A
+    repeated word is cut where that adds no flaw.
     """
-    rest = _first_line(suffix).rstrip()
-    n = next((n for n in range(min(len(rest), len(middle)), 0, -1) if middle.endswith(rest[:n])), 0)
-    if n == 0:
-        return middle
-    cut = middle[:-n]
-    if any(character.isalnum() for character in rest[:n]):
-        return cut if n >= _MIN_WORD_OVERLAP else middle
-    before = _last_line(prefix)
-    return cut if _imbalance(before + cut + rest) < _imbalance(before + middle + rest) else middle
+    before, rest = _last_line(prefix), _first_line(suffix).rstrip()
+    wanted, head = middle.rstrip(), rest.lstrip()
+    overlaps = [n for n in range(1, min(len(head), len(wanted)) + 1) if wanted.endswith(head[:n])]
+    best, fewest = middle, _n_flaws(before + middle + rest)
+    for n in overlaps:
+        cut = wanted[:-n] if rest == head else wanted[:-n].rstrip()
+        n_flaws = _n_flaws(before + cut + rest)
+        repeats_word = _WORD.search(head[:n]) is not None
+        if n_flaws < fewest or (n_flaws == fewest and (repeats_word or best != middle)):
+            best, fewest = cut, n_flaws
+    return best
 
 
 def drop_repeated_line(middle: str, prefix: str, suffix: str) -> str:
-    """Drop a line that is the next line once more."""
-    line = (_last_line(prefix) + middle).strip()
-    following = next((text.strip() for text in _LINE_BREAK.split(suffix)[1:] if text.strip()), "")
+    """Drop a line that is the next line once more, at the same indent. Lone words and rows of data may repeat."""
+    line = _last_line(prefix) + middle
+    following = next((text for text in _LINE_BREAK.split(suffix)[1:] if text.strip()), "")
     at_line_end = not _first_line(suffix).strip()
-    return "" if at_line_end and line == following and any(c.isalnum() for c in line) else middle
+    says_something = re.search(r"[^\W\d]", line) and not re.fullmatch(r"\s*\w+\W*", line)
+    return "" if at_line_end and says_something and line.rstrip() == following.rstrip() else middle
 
 
 FILTERS: tuple[Filter, ...] = (trim_trailing_space, cut_overlap_with_suffix, drop_repeated_line)
 
 
 def apply_filters(middle: str, prefix: str, suffix: str) -> str:
-    """All filters in order; empty if there is nothing to show."""
-    for one in FILTERS:
-        middle = one(middle, prefix, suffix)
+    """All filters in order, until none cuts any more; empty if there is nothing to show."""
+    before = None
+    while middle != before:
+        before = middle
+        for one in FILTERS:
+            middle = one(middle, prefix, suffix)
     return middle if middle.strip() else ""
 
 
@@ -65,8 +72,8 @@ def _last_line(text: str) -> str:
     return text[max(text.rfind("\n"), text.rfind("\r")) + 1 :]
 
 
-def _imbalance(line: str) -> int:
-    """Brackets of a line that have no partner, quotes and comments not regarded."""
+def _n_flaws(line: str) -> int:
+    """Brackets and quotes of a line without a partner, and doubled separators; comments are not known."""
     open_brackets: list[str] = []
     n_unmatched = 0
     for character in line:
@@ -77,4 +84,5 @@ def _imbalance(line: str) -> int:
                 open_brackets.pop()
             else:
                 n_unmatched += 1
-    return n_unmatched + len(open_brackets)
+    n_odd_quotes = sum(line.count(quote) % 2 for quote in "\"'`")
+    return n_unmatched + len(open_brackets) + n_odd_quotes + len(_DOUBLED.findall(line))

@@ -88,8 +88,8 @@ class Engine:
     ) -> list[Suggestion]:
         """What to show at a cursor, best first; often nothing.
 
-        A newer request for the same document ends an older one, which then answers nothing; so does the cancelling of
-        the task that awaits this.
+        A newer request of the same kind for the same document ends an older one, which then answers nothing; so does
+        the cancelling of the task that awaits this.
 
         Raises:
             InfillError: the backend failed.
@@ -97,7 +97,12 @@ class Engine:
         if not self.ready:
             return []
         token = token or self._new_token(trigger)
-        outcome = await self.infill(snapshot, offset, token, floor=self._settings.completion.confidence_floor)
+        kind = "menu" if trigger is Trigger.MENU else "ghost text"  # an editor may ask for both at once
+        self._latest.start(snapshot.uri, kind, token)
+        try:
+            outcome = await self.infill(snapshot, offset, token, floor=self._settings.completion.confidence_floor)
+        finally:
+            self._latest.finish(snapshot.uri, kind, token)
         if outcome.silence is not None:
             return []
         return [Suggestion(outcome.text, Span(offset, offset), outcome.confidence, outcome.verdict, outcome.stats)]
@@ -118,14 +123,11 @@ class Engine:
         Raises:
             InfillError: the backend failed or is not ready.
         """
-        self._latest.start(snapshot.uri, token)
         try:
             return await self._infill(self._request(snapshot, offset, floor), snapshot, offset, token, on_step)
         except asyncio.CancelledError:
             token.cancel()
             raise
-        finally:
-            self._latest.finish(snapshot.uri, token)
 
     def forget(self, uri: str) -> None:
         """A document was closed."""

@@ -93,8 +93,7 @@ async def inline_completion(ls: MidspanServer, params: lsp.InlineCompletionParam
 @null_on_failure
 async def completion(ls: MidspanServer, params: lsp.CompletionParams) -> lsp.CompletionList | None:
     """The same middle as an item of the menu."""
-    # "invoked" is also what an editor says of every letter typed
-    answer = await _ask(ls, params.text_document.uri, params.position, Trigger.AUTOMATIC)
+    answer = await _ask(ls, params.text_document.uri, params.position, Trigger.MENU)
     return answer and convert.menu_list(answer.snapshot, answer.suggestions, ls.encoding)
 
 

@@ -33,7 +33,7 @@ class Constraints:
             if slot in banned:
                 logits_MV[row, torch.tensor(sorted(banned[slot]))] = _NEVER
         if heal:
-            agreeing = torch.tensor(self._tokenizer.agreeing(heal))
+            agreeing = torch.tensor(self._tokenizer.agreeing(heal), dtype=torch.long)
             kept = logits_MV[0, agreeing]
             logits_MV[0] = _NEVER
             logits_MV[0, agreeing] = kept
@@ -45,6 +45,12 @@ class Constraints:
     def after(self, token_id: int, heal: bytes) -> bytes:
         """What of `heal` is still to be reproduced behind a token."""
         return heal[len(self._tokenizer.token_bytes(token_id)) :] if heal else heal
+
+    def remaining(self, token_ids: Sequence[int], heal: bytes) -> bytes:
+        """What of `heal` is still to be reproduced behind some tokens."""
+        for token_id in token_ids:
+            heal = self.after(token_id, heal)
+        return heal
 
     def line_breaks(self, token_id: int, heal: bytes) -> int:
         """Line breaks that a token adds behind the healed bytes."""

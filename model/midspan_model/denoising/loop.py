@@ -54,14 +54,16 @@ def denoise(
         logits_MV = forward(block.tokens, slots)
         n_forwards += 1
         block.constraints.apply(logits_MV, slots, block.banned, heal)
+        if logits_MV[0].isneginf().all():  # nothing that is allowed heals the cut
+            return Finish.UNSURE, n_forwards
         probability_MV = logits_MV.softmax(-1)
         if block.is_bare and not heal:  # an empty middle is none; what it was worth stays in the sum
             probability_MV[0, block.constraints.ends_at_once(block.max_lines)] = 0
         confidence_M, token_M = probability_MV.max(-1)
-        commit_M = policy(confidence_M)
+        if heal and not block.constraints.is_longer(int(token_M[0]), heal):
+            slots, confidence_M, token_M = slots[:1], confidence_M[:1], token_M[:1]  # the others begin elsewhere
         guesses = (slots, token_M.tolist(), confidence_M.tolist())
-        if heal and not block.constraints.is_longer(guesses[1][0], heal):
-            commit_M[1:] = False  # what stands further right begins at another byte than it seems to
+        commit_M = policy(confidence_M)
         chosen = [guess for guess, commit in zip(zip(*guesses, strict=True), commit_M.tolist(), strict=True) if commit]
         block.commit(*zip(*chosen, strict=True))
         if on_step is not None:
