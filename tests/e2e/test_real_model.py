@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.weights, pytest.mark.asyncio(loop_scope="module")]
 
 COMMAND = [str(Path(sys.executable).with_name("midspan")), "serve"]
 EXAMPLE = (Path(__file__).parents[1] / "examples" / "geometry.py").read_text(encoding="utf-8")
+TYPED = "return 2 * (self.width + "
 LOADING_TIMEOUT_S = 300
 ALL_MIDDLES = {"completion": {"confidence_floor": 0.0, "timeout_ms": 60_000}}
 
@@ -76,12 +77,12 @@ async def test_what_is_inserted_parses(editor: Editor, name: str) -> None:
 
 
 async def test_a_file_with_code_on_both_sides_is_completed(editor: Editor) -> None:
-    place = EXAMPLE.index("total += ") + len("total += ")
+    place = EXAMPLE.index(TYPED) + len(TYPED)
     marked = EXAMPLE[:place] + "‸" + EXAMPLE[place:]
     text, line, column = split(marked)
     item = await editor.complete(editor.open("geometry.py", text), line, column)
     assert item is not None
-    assert "shape" in str(item.insert_text)
+    assert "height" in str(item.insert_text)
     ast.parse(inserted(marked, str(item.insert_text)))
 
 
@@ -95,7 +96,7 @@ async def test_the_same_question_costs_no_encoding_and_has_the_same_answer(edito
 async def test_a_burst_with_cancels_has_one_answer_and_then_rest(editor: Editor) -> None:
     """Twenty requests in two seconds, most of them cancelled: one answer, no error, the worker idle soon after."""
     uri = editor.open("burst.py", "")
-    typed = EXAMPLE[: EXAMPLE.index("total += ") + len("total += ")]
+    typed = EXAMPLE[: EXAMPLE.index(TYPED) + len(TYPED)]
     began_s = time.monotonic()
     futures: list[asyncio.Future[lsp.InlineCompletionList | None]] = []
     for number in range(20):

@@ -12,7 +12,7 @@ class Rectangle:
         return self.width * self.height
 
     def perimeter(self) -> float:
-        return 2 * (self.width + self.height)
+        return 2 * (self.width + 
 
 
 @dataclass
@@ -26,7 +26,7 @@ class Circle:
 def total_area(shapes):
     total = 0.0
     for shape in shapes:
-        total += 
+        total += shape.area()
     return total
 
 
