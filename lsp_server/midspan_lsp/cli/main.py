@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import io
 import os
 import sys
@@ -85,6 +86,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(options: argparse.Namespace) -> int:
+    # the protocol's classes all stay, and looking for garbage among them slows the start; `lsp.serve` ends this
+    gc.disable()
     from midspan_lsp.cli.serve import run  # noqa: PLC0415
 
     return run(options.tcp)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from midspan_lsp.backends.local import LocalBackend
 from midspan_lsp.config import Settings
-from midspan_lsp.engine.pipeline import Engine
 from midspan_lsp.errors import ConfigError
 from midspan_lsp.lsp.serve import serve
+
+if TYPE_CHECKING:
+    from midspan_lsp.engine.pipeline import Engine
 
 
 def run(tcp: str | None) -> int:
@@ -21,6 +23,10 @@ def run(tcp: str | None) -> int:
 
 
 def _build_engine(settings: Settings) -> Engine:
+    """Called when the editor has had its first answer, which these imports would delay."""
+    from midspan_lsp.backends.local import LocalBackend  # noqa: PLC0415
+    from midspan_lsp.engine.pipeline import Engine  # noqa: PLC0415
+
     return Engine(LocalBackend(settings), settings)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import sys
 import threading
@@ -39,6 +40,8 @@ def serve(build_engine: Callable[[Settings], Engine], *, tcp: tuple[str, int] | 
     reader, writer = stdio.claim_stdio() if tcp is None else stdio.accept_editor(*tcp)
     server = MidspanServer(build_engine)
     handlers.register(server)
+    gc.freeze()  # what is there by now is for good: no collection needs to look at it
+    gc.enable()
     with asyncio.Runner() as runner:
         stdio.end_process(runner.run(_session(server, reader, writer)))
 
