@@ -6,6 +6,7 @@ code may have seen earlier commits of any. psf/requests is not here because pip,
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -136,12 +137,15 @@ def read_checkouts(checkouts: list[Checkout], language_ids: list[str]) -> list[S
 
 def fetch_commands(folder: str) -> str:
     """Shell commands that put all of them into a folder."""
-    return "\n".join(
-        f"git clone --quiet https://github.com/{repository.name} {folder}/{repository.folder}"
-        f" && git -C {folder}/{repository.folder} checkout --quiet {repository.commit}"
-        f"  # {repository.spdx}; {', '.join(repository.language_ids)}"
-        for repository in REPOSITORIES
-    )
+    lines: list[str] = []
+    for repository in REPOSITORIES:
+        target = shlex.quote(f"{folder}/{repository.folder}")
+        lines.append(
+            f"git clone --quiet https://github.com/{repository.name} {target}"
+            f" && git -C {target} checkout --quiet {repository.commit}"
+            f"  # {repository.spdx}; {', '.join(repository.language_ids)}"
+        )
+    return "\n".join(lines)
 
 
 def _commit_of(folder: Path, within: Sequence[str]) -> str:

@@ -80,8 +80,9 @@ def read_sources(
 
 
 def is_foreign(name: PurePosixPath) -> bool:
-    """Whether a path says that its file is vendored or made by a machine."""
-    return bool(_FOREIGN_FOLDERS.intersection(name.parts[:-1]) or _MADE_BY_MACHINE.search(name.name))
+    """Whether a path says that its file is vendored, made by a machine, or a tool's."""
+    hidden = any(part.startswith(".") for part in name.parts)
+    return hidden or bool(_FOREIGN_FOLDERS.intersection(name.parts[:-1]) or _MADE_BY_MACHINE.search(name.name))
 
 
 def is_hand_written(text: str, language_id: str) -> bool:
