@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from evaluation_texts import GO, PYTHON, write_tasks
 from midspan_model.evaluation import command
 from midspan_model.evaluation.humaneval import FILES
 from midspan_model.evaluation.ways import NEVER_SURE, threshold_name, ways_of
-from test_holes import GO, PYTHON, write_tasks
 from tiny_model import tiny_infiller
 
 FIGURES = {"exact", "similarity", "parses", "pass@1", "empty", "forwards", "tokens/forward", "median ms"}
@@ -129,6 +129,14 @@ def test_one_token_at_a_time_takes_a_forward_for_each(tiny_checkpoint: Path, pro
     assert n_forwards[threshold_name(0.0)] < n_forwards[threshold_name(NEVER_SURE)]
     at_once, without = answers[threshold_name(0.0)], answers["no suffix"]
     assert [answer.middle for answer in at_once] != [answer.middle for answer in without], "the suffix is seen"
+
+
+def test_no_hole_finds_the_context_of_an_earlier_one(tiny_checkpoint: Path) -> None:
+    pool = tiny_infiller(tiny_checkpoint).contexts
+    pool.take([1, 2, 3]).prefix_ids.extend([1, 2, 3])
+    pool.clear()
+    assert pool.nbytes == 0
+    assert pool.take([1, 2, 3]).prefix_ids == []
 
 
 def test_the_control_sees_nothing_behind_the_cursor(tiny_checkpoint: Path, project: Path) -> None:
