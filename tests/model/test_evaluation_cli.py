@@ -67,6 +67,23 @@ def test_local_holes_beside_the_control(
     assert str(project.parent) not in json.dumps(report), "a report names no path of a machine"
 
 
+def test_every_answer_is_kept(
+    tiny_checkpoint: Path, project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "answers.jsonl"
+    _, report = report_of(
+        capsys,
+        *("local-single-line", "--source", project, "--language", "go", "--n", 2, "--answers", file),
+        *("--model", tiny_checkpoint, "--threads", 1),
+    )
+    kept = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert [answer["way"] for answer in kept] == ["typing", "denoising 0.9"] * 2
+    for answer in kept:
+        assert (GO * 4)[answer["offset"] :].startswith(answer["wanted"])
+    exact = [answer["exact"] for answer in kept if answer["way"] == "typing"]
+    assert report["results"][0]["ways"]["typing"]["exact"][0] == sum(exact) / 2
+
+
 def test_a_caller_may_know_more_grammars(
     tiny_checkpoint: Path, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

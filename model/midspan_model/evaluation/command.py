@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
+from typing import TextIO
 
 import torch
 
@@ -14,10 +17,11 @@ from midspan_model.checkpoints import load_infiller
 from midspan_model.config import DenoiseConfig
 from midspan_model.embedded import ADAPTER, fetch_trunk
 from midspan_model.errors import ModelError
+from midspan_model.evaluation.metrics import Answer
 from midspan_model.evaluation.options import parser
 from midspan_model.evaluation.parsing import Parses, parses_python
 from midspan_model.evaluation.provenance import machine, weights_sha256
-from midspan_model.evaluation.report import as_json, as_text, examples
+from midspan_model.evaluation.report import answer_lines, as_json, as_text, examples
 from midspan_model.evaluation.repositories import Checkout, fetch_commands, find_checkouts, read_checkouts
 from midspan_model.evaluation.run import run_suite
 from midspan_model.evaluation.sandbox import Limits, network_limit
@@ -66,7 +70,9 @@ def _evaluate(options: argparse.Namespace, parses: Parses) -> None:
     for way in ways.values():
         way(suites[0].holes[0])  # a first forward is slower than all others
     limits = Limits(options.time_limit, options.memory_limit) if options.run_programs else None
-    results = [run_suite(suite, ways, parses, limits, _say_hole) for suite in suites]
+    with options.answers.open("w", encoding="utf-8") if options.answers else nullcontext() as file:
+        on_hole = partial(_on_hole, file)
+        results = [run_suite(suite, ways, parses, limits, on_hole) for suite in suites]
     if options.show:
         print("\n\n".join(map(examples, results)), end="\n\n")
     print(as_text(results))
@@ -110,6 +116,10 @@ def _say_progress(what: str, done: int, total: int) -> None:
     del total
 
 
-def _say_hole(suite: Suite, number: int) -> None:
-    if number % 10 == 0:
+def _on_hole(file: TextIO | None, suite: Suite, number: int, answers: Mapping[str, Answer]) -> None:
+    """Keep the answers, since a long run may be cut short, and tell how far it is."""
+    if file is not None:
+        file.write(answer_lines(suite, answers))
+        file.flush()
+    if number % 10 == 0 or number == len(suite.holes):
         print(f"{suite.name} {suite.language_id}: {number} of {len(suite.holes)}", file=sys.stderr, flush=True)

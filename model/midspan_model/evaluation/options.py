@@ -64,4 +64,7 @@ def _add_ways(suite: argparse.ArgumentParser) -> None:
     suite.add_argument("--no-control", action="store_true", help="leave out the trunk typing from left to right")
     suite.add_argument("--model", type=Path, metavar="FOLDER", help="a checkpoint instead of the embedded model")
     suite.add_argument("--threads", type=int, default=0, help="for the model; by default half of the processors")
+    suite.add_argument(
+        "--answers", type=Path, metavar="FILE", help="write every answer here as it comes, one JSON line each"
+    )
     suite.add_argument("--show", action="store_true", help="print every hole and its answers too")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 
-from midspan_model.evaluation.metrics import Estimate, difference, summarise
+from midspan_model.evaluation.metrics import Answer, Estimate, difference, summarise
 from midspan_model.evaluation.run import SuiteResult
+from midspan_model.evaluation.suites import Suite
 from midspan_model.evaluation.ways import CONTROL
 
 _LABEL_WIDTH, _CELL_WIDTH = 18, 24
@@ -50,6 +52,17 @@ def examples(result: SuiteResult) -> str:
             mark = "=" if answers[index].exact else "+" if answers[index].passed else " "
             lines.append(f"  {mark} {name:{_LABEL_WIDTH}}{done.confidence:.3f} {done.n_forwards:3d} {done.middle!r}")
     return "\n".join(lines)
+
+
+def answer_lines(suite: Suite, answers: Mapping[str, Answer]) -> str:
+    """One JSON line for each way's answer to a hole, the hole's own middle included."""
+    lines: list[str] = []
+    for way, answer in answers.items():
+        hole, done = answer.hole, answer.completion
+        place = {"suite": suite.name, "language": suite.language_id, "origin": hole.origin, "offset": len(hole.prefix)}
+        verdicts = {"exact": answer.exact, "parses": answer.parses, "passed": answer.passed}
+        lines.append(json.dumps({**place, "way": way, "wanted": hole.middle, **dataclasses.asdict(done), **verdicts}))
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _block(name: str, language: str, result: SuiteResult) -> str:

@@ -12,8 +12,8 @@ from midspan_model.evaluation.sandbox import Limits, ProgramRun, run_program
 from midspan_model.evaluation.suites import Suite
 from midspan_model.evaluation.ways import Completion, Way
 
-OnHole = Callable[[Suite, int], None]
-"""Called before each hole with its number."""
+OnHole = Callable[[Suite, int, Mapping[str, Answer]], None]
+"""Called after each hole with the number of holes done and each way's answer."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,12 @@ def run_suite(
     checker = Checker(limits)
     answers: dict[str, list[Answer]] = {name: [] for name in ways}
     n_checks_passed = 0
-    for number, hole in enumerate(suite.holes):
-        on_hole(suite, number)
-        for name, way in ways.items():
-            answers[name].append(_judge(hole, way(hole), parses, checker))
+    for number, hole in enumerate(suite.holes, start=1):
+        judged = {name: _judge(hole, way(hole), parses, checker) for name, way in ways.items()}
+        for name, answer in judged.items():
+            answers[name].append(answer)
         n_checks_passed += bool(checker.passes(hole, hole.middle))
+        on_hole(suite, number, judged)
     return SuiteResult(suite, answers, None if limits is None else n_checks_passed)
 
 
