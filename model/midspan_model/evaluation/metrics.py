@@ -1,90 +1,138 @@
-"""What is measured of answers. Pure."""
+"""What is measured of answers, each figure with a bootstrap interval. Pure.
+
+Shapes: R resamples, N answers, K the surest of them.
+"""
 
 from __future__ import annotations
 
-import ast
 import difflib
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from midspan_model.evaluation.holes import Hole
+from midspan_model.evaluation.ways import Completion
 
 _N_RESAMPLES = 2000
+_SHARES_SHOWN = (0.10, 0.25, 0.50)
+
+_Values = NDArray[np.float64]
+_Indexes = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer to a hole.
+    """One answer to a hole, judged.
 
     Attributes:
         hole: what was asked.
-        middle: what was answered.
-        confidence: for ranking.
-        n_tokens: tokens of the middle.
-        n_forwards: forwards it took.
-        elapsed_ms: wall time.
+        completion: what was answered.
+        parses: whether the file parses with it; None where that is not known.
+        passed: whether the hole's check ran through; None where it was not run.
     """
 
     hole: Hole
-    middle: str
-    confidence: float
-    n_tokens: int
-    n_forwards: int
-    elapsed_ms: float
+    completion: Completion
+    parses: bool | None = None
+    passed: bool | None = None
 
     @property
     def exact(self) -> bool:
         """The same as what stood there, white space at the end aside."""
-        return self.middle.rstrip() == self.hole.middle.rstrip()
+        return self.completion.middle.rstrip() == self.hole.middle.rstrip()
 
     @property
     def similarity(self) -> float:
-        """Edit similarity, 0 to 1."""
-        return difflib.SequenceMatcher(None, self.middle, self.hole.middle, autojunk=False).ratio()
+        """Edit similarity, 0 to 1 (difflib's ratio)."""
+        return difflib.SequenceMatcher(None, self.completion.middle, self.hole.middle, autojunk=False).ratio()
 
     @property
-    def parses(self) -> bool:
-        """Whether the file is Python with the answer in it."""
-        try:
-            ast.parse(self.hole.prefix + self.middle + self.hole.suffix)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return False
-        return True
+    def empty(self) -> bool:
+        """Nothing but white space."""
+        return not self.completion.middle.strip()
 
 
-def mean(values: Sequence[float]) -> float:
-    """Mean; 0 of nothing."""
-    return sum(values) / len(values) if values else 0.0
+@dataclass(frozen=True)
+class Estimate:
+    """A figure and its 95 % bootstrap interval over the holes (percentile method)."""
+
+    value: float
+    low: float
+    high: float
 
 
-def interval(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
-    """95 % bootstrap interval of the mean (percentile method)."""
-    choose = random.Random(seed)  # noqa: S311  (no secret)
-    means = sorted(mean(choose.choices(values, k=len(values))) for _ in range(_N_RESAMPLES))
-    return means[int(0.025 * _N_RESAMPLES)], means[int(0.975 * _N_RESAMPLES) - 1]
-
-
-def precision_at(answers: Sequence[Answer], share: float) -> float:
-    """Exact share of the surest part of the answers."""
-    ranked = sorted(answers, key=lambda answer: -answer.confidence)
-    return mean([answer.exact for answer in ranked[: max(1, int(share * len(ranked)))]])
-
-
-def summarise(answers: Sequence[Answer]) -> dict[str, float | list[float]]:
-    """All figures of one way of answering."""
-    exact = [float(answer.exact) for answer in answers]
-    n_forwards = sum(answer.n_forwards for answer in answers)
+def summarise(answers: Sequence[Answer]) -> dict[str, Estimate | None]:
+    """All figures of one way of answering; None where nothing is known."""
+    answers = sorted(answers, key=lambda answer: -answer.completion.confidence)
+    exact = [answer.exact for answer in answers]
+    completions = [answer.completion for answer in answers]
+    n_forwards = [completion.n_forwards for completion in completions]
     return {
         "exact": mean(exact),
-        "exact_interval": list(interval(exact)),
         "similarity": mean([answer.similarity for answer in answers]),
-        "parses": mean([answer.parses for answer in answers]),
-        "empty": mean([not answer.middle.strip() for answer in answers]),
-        "precision_10": precision_at(answers, 0.10),
-        "precision_25": precision_at(answers, 0.25),
-        "precision_50": precision_at(answers, 0.50),
-        "forwards": n_forwards / len(answers),
-        "tokens_per_forward": sum(answer.n_tokens for answer in answers) / max(1, n_forwards),
-        "median_ms": sorted(answer.elapsed_ms for answer in answers)[len(answers) // 2],
+        "parses": mean([answer.parses for answer in answers if answer.parses is not None]),
+        "pass@1": mean([answer.passed for answer in answers if answer.passed is not None]),
+        "empty": mean([answer.empty for answer in answers]),
+        **{f"precision at {share:.0%}": precision(exact, share) for share in _SHARES_SHOWN},
+        "forwards": mean(n_forwards),
+        "tokens/forward": ratio([completion.n_tokens for completion in completions], n_forwards),
+        "median ms": median([completion.elapsed_ms for completion in completions]),
     }
+
+
+def mean(values: Sequence[float]) -> Estimate | None:
+    """The mean."""
+    if not values:
+        return None
+    values_N = np.asarray(values, np.float64)
+    return _estimate(values_N.mean(), values_N[_resamples(len(values))].mean(1))
+
+
+def median(values: Sequence[float]) -> Estimate | None:
+    """The median."""
+    if not values:
+        return None
+    values_N = np.asarray(values, np.float64)
+    return _estimate(np.median(values_N), np.median(values_N[_resamples(len(values))], axis=1))
+
+
+def ratio(parts: Sequence[float], wholes: Sequence[float]) -> Estimate | None:
+    """Sum of the parts by sum of the wholes, which are above 0."""
+    if not parts:
+        return None
+    parts_N, wholes_N = np.asarray(parts, np.float64), np.asarray(wholes, np.float64)
+    index_RN = _resamples(len(parts))
+    return _estimate(parts_N.sum() / wholes_N.sum(), parts_N[index_RN].sum(1) / wholes_N[index_RN].sum(1))
+
+
+def precision(exact: Sequence[bool], share: float) -> Estimate | None:
+    """Exact share of the surest part of the answers, which come with the surest first."""
+    if not exact:
+        return None
+    exact_N = np.asarray(exact, np.float64)
+    n_shown = max(1, int(share * len(exact)))
+    surest_RK = np.sort(_resamples(len(exact)), axis=1)[:, :n_shown]
+    return _estimate(exact_N[:n_shown].mean(), exact_N[surest_RK].mean(1))
+
+
+def difference(ours: Sequence[Answer], theirs: Sequence[Answer]) -> Estimate | None:
+    """Exact match of ours less theirs, resampled in pairs: both answered the same holes.
+
+    Raises:
+        ValueError: they did not.
+    """
+    if [answer.hole for answer in ours] != [answer.hole for answer in theirs]:
+        raise ValueError("answers to different holes cannot be paired")
+    return mean([float(our.exact) - float(their.exact) for our, their in zip(ours, theirs, strict=True)])
+
+
+def _resamples(n: int) -> _Indexes:
+    """index_RN, drawn with replacement; always the same for the same n."""
+    return np.random.default_rng(0).integers(n, size=(_N_RESAMPLES, n))
+
+
+def _estimate(value: float | np.floating, resampled_R: _Values) -> Estimate:
+    low, high = np.quantile(resampled_R, (0.025, 0.975))
+    return Estimate(float(value), float(low), float(high))

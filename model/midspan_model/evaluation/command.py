@@ -1,0 +1,125 @@
+"""The command: from its options to a printed report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import TextIO
+
+import torch
+
+from midspan_model.checkpoints import load_infiller
+from midspan_model.config import DenoiseConfig
+from midspan_model.embedded import ADAPTER, fetch_trunk
+from midspan_model.errors import ModelError
+from midspan_model.evaluation.metrics import Answer
+from midspan_model.evaluation.options import parser
+from midspan_model.evaluation.parsing import Parses, parses_python
+from midspan_model.evaluation.provenance import machine, weights_sha256
+from midspan_model.evaluation.report import answer_lines, as_json, as_text, examples
+from midspan_model.evaluation.repositories import Checkout, fetch_commands, find_checkouts, read_checkouts
+from midspan_model.evaluation.run import run_suite
+from midspan_model.evaluation.sandbox import Limits, network_limit
+from midspan_model.evaluation.sources import SourceText, package_folder, read_sources, without_copies
+from midspan_model.evaluation.suites import LOCAL, SUITES, Suite, humaneval_suites, local_suites
+from midspan_model.evaluation.ways import ways_of
+from midspan_model.machine import best_threads
+
+_LOCAL_HOLES = 200
+
+
+def main(arguments: Sequence[str] | None = None, parses: Parses = parses_python) -> int:
+    """Run the command.
+
+    Args:
+        arguments: by default the process's own.
+        parses: what is known of the languages' grammars.
+
+    Returns:
+        0 if it could be run.
+    """
+    options = parser().parse_args(arguments)
+    if options.suite == "repositories":
+        print(fetch_commands(options.folder))
+        return 0
+    try:
+        _evaluate(options, parses)
+    except ModelError as error:
+        print(f"{error}\n{error.hint}".rstrip(), file=sys.stderr)
+        return 1
+    return 0
+
+
+def _evaluate(options: argparse.Namespace, parses: Parses) -> None:
+    """Make the holes, answer them, print the report."""
+    checkouts = find_checkouts(options.repositories) if options.repositories else []
+    for complaint in filter(None, (checkout.complaint for checkout in checkouts)):
+        print(complaint, file=sys.stderr)
+    suites = _suites(options, checkouts)
+    torch.set_num_threads(options.threads or best_threads())
+    thresholds: list[float] = options.threshold or [DenoiseConfig().threshold]
+    folder: Path = options.model or fetch_trunk(_say_progress)
+    adapter = folder / "adapter.safetensors" if options.model else ADAPTER
+    infiller = load_infiller(folder, DenoiseConfig(), adapter=adapter)
+    ways = ways_of(infiller, thresholds, control=not options.no_control, without_suffix=options.without_suffix)
+    for way in ways.values():
+        way(suites[0].holes[0])  # a first forward is slower than all others
+    limits = Limits(options.time_limit, options.memory_limit) if options.run_programs else None
+    with options.answers.open("w", encoding="utf-8") if options.answers else nullcontext() as file:
+        on_hole = partial(_on_hole, file)
+        results = [run_suite(suite, ways, parses, limits, on_hole) for suite in suites]
+    if options.show:
+        print("\n\n".join(map(examples, results)), end="\n\n")
+    print(as_text(results))
+    described = {
+        "suite": options.suite,
+        "seed": options.seed,
+        "weights_sha256": weights_sha256(folder, adapter),
+        "machine": machine(infiller),
+        "programs": {"limits": vars(limits), "network": network_limit()} if limits else None,
+        "repositories": {
+            checkout.repository.name: {"measured": checkout.repository.commit, "found": checkout.commit}
+            for checkout in checkouts
+        },
+        "results": as_json(results),
+    }
+    print(json.dumps(described))
+
+
+def _suites(options: argparse.Namespace, checkouts: list[Checkout]) -> list[Suite]:
+    names = SUITES[options.suite]
+    suites = humaneval_suites(names, options.data, options.n, options.seed)
+    if any(name in LOCAL for name in names):
+        n = _LOCAL_HOLES if options.n is None else options.n
+        suites += local_suites(names, _sources(options, checkouts), n, options.seed)
+    return suites
+
+
+def _sources(options: argparse.Namespace, checkouts: list[Checkout]) -> list[SourceText]:
+    folders = [*options.source, *map(package_folder, options.package)]
+    if not folders and not checkouts:
+        raise ModelError("no code to cut holes from", hint="Give --repositories, --source or --package.")
+    found = read_checkouts(checkouts, options.language) if checkouts else []
+    for folder in folders:
+        found += read_sources(folder, language_ids=options.language)
+    return without_copies(found)
+
+
+def _say_progress(what: str, done: int, total: int) -> None:
+    if not done:
+        print(f"{what} ...", file=sys.stderr, flush=True)
+    del total
+
+
+def _on_hole(file: TextIO | None, suite: Suite, number: int, answers: Mapping[str, Answer]) -> None:
+    """Keep the answers, since a long run may be cut short, and tell how far it is."""
+    if file is not None:
+        file.write(answer_lines(suite, answers))
+        file.flush()
+    if number % 10 == 0 or number == len(suite.holes):
+        print(f"{suite.name} {suite.language_id}: {number} of {len(suite.holes)}", file=sys.stderr, flush=True)

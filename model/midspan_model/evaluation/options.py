@@ -1,0 +1,70 @@
+"""The command line's options."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from midspan_model.config import DenoiseConfig
+from midspan_model.evaluation.code_lines import LANGUAGE_IDS
+from midspan_model.evaluation.suites import SUITES
+
+_EXAMPLES = """\
+The held-out repositories, then everything that is measured, on a new machine:
+  python -m midspan_model.evaluation repositories held-out | sh
+  python -m midspan_model.evaluation all --data humaneval_infilling --repositories held-out \\
+      --threshold 0.9 --threshold 2 --without-suffix --run-programs
+One's own code:
+  python -m midspan_model.evaluation local --source FOLDER
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Of `python -m midspan_model.evaluation`."""
+    made = argparse.ArgumentParser(
+        prog="python -m midspan_model.evaluation",
+        description="Measures how good the middles are: a table, then one JSON line.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = made.add_subparsers(dest="suite", required=True, metavar="SUITE")
+    listing = commands.add_parser("repositories", help="print the commands that fetch the held-out repositories")
+    listing.add_argument("folder", metavar="FOLDER", help="where they are to lie")
+    for name, members in SUITES.items():
+        suite = commands.add_parser(name, help="" if len(members) == 1 else ", ".join(members))
+        _add_holes(suite)
+        _add_ways(suite)
+    return made
+
+
+def _add_holes(suite: argparse.ArgumentParser) -> None:
+    suite.add_argument("--data", type=Path, metavar="FOLDER", help="HumanEval-Infilling's files")
+    suite.add_argument(
+        "--repositories", type=Path, metavar="FOLDER", help="the held-out repositories, one sub-folder each"
+    )
+    suite.add_argument("--source", type=Path, action="append", default=[], metavar="FOLDER", help="other held-out code")
+    suite.add_argument("--package", action="append", default=[], metavar="NAME", help="an installed held-out package")
+    suite.add_argument("--language", action="append", default=[], choices=LANGUAGE_IDS, help="only holes of these")
+    suite.add_argument("--n", type=int, help="holes a suite and language (local: 200; HumanEval: all)")
+    suite.add_argument("--seed", type=int, default=3)
+    suite.add_argument("--run-programs", action="store_true", help="run generated programs for pass@1, under limits")
+    suite.add_argument("--time-limit", type=float, default=5.0, metavar="SECONDS", help="of each program")
+    suite.add_argument("--memory-limit", type=int, default=512, metavar="MIB", help="of each program")
+
+
+def _add_ways(suite: argparse.ArgumentParser) -> None:
+    suite.add_argument(
+        "--threshold",
+        type=float,
+        action="append",
+        help=f"confidence from which a slot is committed; several are compared; above 1: one token at a time "
+        f"(default {DenoiseConfig().threshold})",
+    )
+    suite.add_argument("--without-suffix", action="store_true", help="also denoise without the text behind")
+    suite.add_argument("--no-control", action="store_true", help="leave out the trunk typing from left to right")
+    suite.add_argument("--model", type=Path, metavar="FOLDER", help="a checkpoint instead of the embedded model")
+    suite.add_argument("--threads", type=int, default=0, help="for the model; by default half of the processors")
+    suite.add_argument(
+        "--answers", type=Path, metavar="FILE", help="write every answer here as it comes, one JSON line each"
+    )
+    suite.add_argument("--show", action="store_true", help="print every hole and its answers too")
