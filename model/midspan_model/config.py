@@ -54,8 +54,10 @@ class ModelConfig:
         """
         try:
             return cls(**json.loads(path.read_text(encoding="utf-8")))
+        except FileNotFoundError as error:
+            raise WeightsError(f"{path.parent} is no checkpoint folder: it has no {path.name}") from error
         except (OSError, ValueError, TypeError) as error:
-            raise WeightsError(f"{path.name} of the model cannot be read: {error}") from error
+            raise WeightsError(f"{path} cannot be read: {error}") from error
 
 
 @dataclass(frozen=True)

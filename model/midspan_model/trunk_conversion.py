@@ -49,6 +49,7 @@ def convert_gguf(gguf: Path, folder: Path, on_progress: OnProgress) -> None:
             weights = [read(f"blk.{layer}.{part}.weight") for part in parts]
             state[f"layers.{layer}.{module}.weight"] = np.ascontiguousarray(np.concatenate(weights))
     save_file(state, folder / "trunk.safetensors")
+    (folder / "trunk.safetensors").chmod(0o644)  # safetensors keeps it to its owner; a cache may be shared
     merges = reader.fields["tokenizer.ggml.merges"].contents()
     build_bpe(reader.fields["tokenizer.ggml.tokens"].contents(), merges).save(str(folder / "tokenizer.json"))
     config.save(folder / "config.json")

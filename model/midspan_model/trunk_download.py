@@ -93,7 +93,7 @@ def _pip_download(folder: Path, on_progress: OnProgress) -> None:
             for line in _lines_and_heartbeats(process):
                 if progress := _RAW_PROGRESS.search(line):
                     done, total = int(progress[1]), int(progress[2])
-                elif line:
+                elif line and not line.startswith("WARNING"):  # of retries, a paragraph each
                     said.append(line.rstrip())
                 on_progress("downloading weights", done, total)
         except BaseException:

@@ -182,8 +182,8 @@ def inspect_local() -> LocalReport:
 
     facts = (
         ("torch", torch.__version__),
-        ("processor", f"{torch.backends.cpu.get_cpu_capability()}, {best_threads()} threads"),
-        ("computes in", str(best_dtype()).removeprefix("torch.")),
+        ("processor", f"{torch.backends.cpu.get_cpu_capability()}, {os.cpu_count()} processors"),
+        ("computes", f"in {best_dtype()}, threads: {best_threads()}".replace("torch.", "")),
     )
     return LocalReport((), trunk_folder(), have_trunk(), facts)
 

@@ -59,9 +59,8 @@ def _as_text(outcome: Outcome) -> str:
         f"{stats.elapsed_ms:.0f} ms",
         f"syntax: {outcome.verdict.value}",
     ]
-    if outcome.silence is not None:
-        facts.append(f"an editor would show nothing: {outcome.silence.value}")
-    return f"{outcome.text}\n\n[{', '.join(facts)}]"
+    silence = f"\n[an editor would show nothing: {outcome.silence.value}]" if outcome.silence else ""
+    return f"{outcome.text}\n\n[{', '.join(facts)}]{silence}"
 
 
 def _as_json(outcome: Outcome) -> dict[str, object]:

@@ -58,13 +58,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"midspan {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    serve = commands.add_parser("serve", help="run the language server (an editor starts this)")
+    def add(name: str, about: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
+
+    serve = add("serve", "run the language server (an editor starts this)")
     where = serve.add_mutually_exclusive_group()
     where.add_argument("--stdio", action="store_true", help="talk over standard input and output (the default)")
     where.add_argument("--tcp", metavar="HOST:PORT", help="listen on a TCP address instead")
     serve.set_defaults(command=_serve)
 
-    infill = commands.add_parser("infill", help="fill the middle at one place of a file")
+    infill = add("infill", "fill the middle at one place of a file")
     infill.add_argument("place", metavar="FILE:LINE:COL", help="line and column count from 1, columns in characters")
     infill.add_argument("--json", action="store_true", help="print one JSON object")
     infill.add_argument("--steps", action="store_true", help="show the draft after each forward")
@@ -73,11 +76,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     infill.set_defaults(command=_infill)
 
-    fetch = commands.add_parser("fetch", help="get the embedded model's weights ahead of time")
+    fetch = add("fetch", "get the embedded model's weights ahead of time")
     fetch.add_argument("--again", action="store_true", help="even if they are there")
     fetch.set_defaults(command=_fetch)
 
-    doctor = commands.add_parser("doctor", help="say what is installed and whether a completion works")
+    doctor = add("doctor", "say what is installed and whether a completion works")
     doctor.set_defaults(command=_doctor)
     return parser
 
