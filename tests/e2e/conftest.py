@@ -31,7 +31,7 @@ class Editor:
 
     def open(self, name: str, text: str = "x = ", language_id: str = "python") -> str:
         """Opens a document; its URI."""
-        uri = f"file:///work/{name}"
+        uri = f"file:///project/{name}"
         self._versions[uri] = 1
         item = lsp.TextDocumentItem(uri, language_id, 1, text)
         self.client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))

@@ -108,4 +108,4 @@ def make_noise() -> None:
 
 if __name__ == "__main__":
     address = sys.argv[1:]
-    serve(FakeEngine, tcp=(address[0], int(address[1])) if address else None)  # type: ignore[arg-type]
+    serve(FakeEngine, tcp=(address[0], int(address[1])) if address else None)  # type: ignore[arg-type]  # it has the interface, not the class

@@ -94,8 +94,8 @@ async def test_documents_without_a_file(editor: Editor, uri: str) -> None:
 
 async def test_a_document_that_is_not_open_is_not_read_from_disk(editor: Editor) -> None:
     assert await editor.complete(Path(__file__).as_uri()) is None
-    editor.change_unopened("file:///work/never.py")
-    assert await editor.complete("file:///work/never.py") is None
+    editor.change_unopened("file:///project/never.py")
+    assert await editor.complete("file:///project/never.py") is None
     assert editor.client.messages == []
 
 

@@ -44,7 +44,7 @@ class Script:
 
 
 def block_of(constraints: Constraints, n_slots: int, **changes: object) -> Block:
-    return Block([99] + [MASK] * n_slots, [1.0] * (n_slots + 1), constraints, **changes)  # type: ignore[arg-type]
+    return Block([99] + [MASK] * n_slots, [1.0] * (n_slots + 1), constraints, **changes)  # type: ignore[arg-type]  # fields by name
 
 
 def run(block: Block, script: Script, stop: Stop | None = None, at: float = 0.9) -> tuple[Finish, int]:

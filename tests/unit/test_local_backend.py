@@ -107,7 +107,7 @@ async def test_closing_breaks_off_a_download(monkeypatch: pytest.MonkeyPatch, tm
 
     def endless(folder: Path, on_progress: object) -> Path:
         for n in range(1_000_000):
-            on_progress("downloading", n, 1_000_000)  # type: ignore[operator]
+            on_progress("downloading", n, 1_000_000)  # type: ignore[operator]  # a callable
             started.set()
         raise AssertionError("nobody stopped it")
 
