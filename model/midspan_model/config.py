@@ -70,6 +70,7 @@ class DenoiseConfig:
         max_line_blocks: the same where one line is wanted; two hold 98 % of single-line middles.
         prefix_tokens: most tokens of the prefix.
         suffix_tokens: most tokens of the suffix, its first special token included.
+        typing: where one line is wanted up to the line's end, let the trunk type it too, and take the surer of both.
         encode_chunk: context tokens encoded between two questions whether to stop.
         cached_contexts: documents whose keys and values are kept.
     """
@@ -79,5 +80,6 @@ class DenoiseConfig:
     max_line_blocks: int = 2
     prefix_tokens: int = 512
     suffix_tokens: int = 48
+    typing: bool = True
     encode_chunk: int = 64
     cached_contexts: int = 4

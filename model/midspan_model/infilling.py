@@ -21,6 +21,7 @@ from midspan_model.ending import find_end
 from midspan_model.growth import Draft, Growth
 from midspan_model.kv_cache import ContextCache, ContextPool
 from midspan_model.tokenizer import Tokenizer
+from midspan_model.typewriter import type_lines
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Middle:
         spans: for each token the code points of `text` it stands for.
         confidences: for each token the confidence it was committed with.
         finish: why it ends here.
-        n_forwards: denoiser forwards.
+        n_forwards: forwards of the denoiser, and of the trunk where it typed.
         cost: of the context.
         elapsed_ms: wall time.
     """
@@ -112,6 +113,8 @@ class Infiller:
         canvas = build_canvas(question.prefix, question.suffix, self.tokenizer, self.trunk.config, self.config)
         growth = Growth(canvas, self.tokenizer, self.width)
         finish = self._grow(growth, question, stop, on_draft)
+        if finish in {Finish.END, Finish.LINE, Finish.LENGTH, Finish.UNSURE} and self._may_type(question):
+            finish = self._type(growth, question, finish, stop, on_draft)
         if finish is Finish.CANCELLED or growth.n_forwards == 0 or not growth.is_healed:
             return None
         text, spans = growth.spell()
@@ -151,6 +154,33 @@ class Infiller:
             if find_end(growth.spell()[0], question.max_lines, question.min_indent) is not None:
                 return Finish.LINE
         return Finish.LENGTH
+
+    def _may_type(self, question: Question) -> bool:
+        """Whether the trunk, which does not see the suffix, can know where the middle ends."""
+        at_line_end = question.suffix[:1] in {"", "\n", "\r"}
+        return self.config.typing and at_line_end and question.max_lines == 1 and question.draft is None
+
+    def _type(
+        self, growth: Growth, question: Question, finish: Finish, stop: StopSignal, on_draft: OnDraft | None
+    ) -> Finish:
+        """Let the trunk type the line too, as long as it is surer than the draft; if it is to the end, take that.
+
+        So the trunk's own typing is the floor, whatever the adapter has learnt.
+        """
+        canvas, floor = growth.canvas, max(growth.confidence, question.floor)
+        cache = self.contexts.take(canvas.prefix_ids)
+        typed = type_lines(self.trunk, self.constraints, canvas, cache, stop, floor=floor)
+        growth.n_forwards += typed.n_forwards
+        if stop.cancelled():
+            return Finish.CANCELLED
+        n_bytes = sum(len(self.tokenizer.token_bytes(token_id)) for token_id in typed.token_ids)
+        if not typed.ended or typed.confidence <= floor or n_bytes <= len(canvas.healed):
+            return finish
+        growth.token_ids, growth.confidences, growth.end_confidence = typed.token_ids, typed.confidences, 1.0
+        if on_draft is not None:
+            text, spans = growth.spell()
+            on_draft(growth.n_forwards, [(text[start:end], True) for start, end in spans])
+        return Finish.LINE
 
     def _encode(self, growth: Growth, cache: ContextCache, stop: StopSignal) -> bool:
         """Bring the cache up to the token before the next block; False if stopped."""

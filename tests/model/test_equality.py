@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from midspan_model.canvas import build_canvas
 from midspan_model.checkpoints import build, read_state
+from midspan_model.evaluation.typewriter import type_lines
 from midspan_model.growth import Draft
 from midspan_model.infilling import Infiller, Middle, Question
 from midspan_model.kv_cache import ContextCache
@@ -159,6 +160,30 @@ def one_block(infiller: Infiller, prefix_ids: tuple[int, ...], suffix_ids: tuple
     with torch.inference_mode():
         infiller._grow(growth, Question("", "", max_lines=50), Stop(), None)
     return growth.token_ids
+
+
+@pytest.mark.parametrize("prefix", [PREFIX[:n] for n in range(8, len(PREFIX), 5)])
+def test_the_surer_of_draft_and_typed_line_is_taken(tiny_checkpoint: Path, infiller: Infiller, prefix: str) -> None:
+    question = Question(prefix, "\nprint(second(3))\n")
+    alone = tiny_infiller(tiny_checkpoint, typing=False).infill(question, Stop())
+    both = infiller.infill(question, Stop())
+    again = infiller.infill(question, Stop())  # now with the typed tokens in the cache
+    assert alone is not None
+    assert both is not None
+    assert again is not None
+    assert_same(both, again)
+    assert both.n_forwards > alone.n_forwards
+    if both.token_ids != alone.token_ids:
+        text, confidence, _ = type_lines(tiny_infiller(tiny_checkpoint), prefix)
+        assert (both.text, both.confidence) == (text, pytest.approx(confidence, rel=1e-4))
+        assert both.confidence > alone.confidence
+    else:
+        assert_same_but_cost(both, alone)
+
+
+def assert_same_but_cost(one: Middle, other: Middle) -> None:
+    assert (one.text, one.finish) == (other.text, other.finish)
+    assert one.confidences == pytest.approx(other.confidences, rel=1e-4)
 
 
 def test_a_mended_draft_keeps_what_is_not_masked(infiller: Infiller) -> None:

@@ -6,9 +6,23 @@ import torch
 
 from midspan_model.canvas import build_canvas
 from midspan_model.infilling import Infiller
+from midspan_model.spelling import spell
+from midspan_model.typewriter import MAX_LINE_TOKENS
+from midspan_model.typewriter import type_lines as type_canvas
 
-_MAX_LINE_TOKENS = 40
 _MAX_TOKENS = 80
+
+
+class NeverStop:
+    """Nobody waits, so nobody stops it."""
+
+    def cancelled(self) -> bool:
+        """Never."""
+        return False
+
+    def expired(self) -> bool:
+        """Never."""
+        return False
 
 
 @torch.inference_mode()
@@ -23,30 +37,14 @@ def type_lines(infiller: Infiller, prefix: str, n_lines: int = 1) -> tuple[str, 
     Returns:
         the middle, the product of its tokens' probabilities, and the number of forwards.
     """
-    trunk, tokenizer, constraints = infiller.trunk, infiller.tokenizer, infiller.constraints
-    canvas = build_canvas(prefix, "", tokenizer, trunk.config, infiller.config)
-    cache = infiller.contexts.take(canvas.prefix_ids)
-    cache.trim(0)
-    hidden_TC = trunk.encode_prefix(list(canvas.prefix_ids), cache)
-    heal, typed, confidence = canvas.healed, b"", 1.0
-    n_forwards = n_breaks = 0
-    while n_forwards < (_MAX_LINE_TOKENS if n_lines == 1 else _MAX_TOKENS):
-        n_forwards += 1
-        logits_MV = trunk.logits(hidden_TC[-1:])
-        constraints.apply(logits_MV, [0], {}, heal)
-        best_M, token_M = logits_MV.softmax(-1).max(-1)
-        token_id = int(token_M)
-        if token_id == constraints.end_id:
-            break
-        n_breaks += constraints.line_breaks(token_id, heal)
-        if n_breaks >= n_lines:
-            typed += tokenizer.token_bytes(token_id)
-            break
-        confidence *= float(best_M)
-        typed += tokenizer.token_bytes(token_id)
-        heal = constraints.after(token_id, heal)
-        if len(cache.prefix_ids) >= cache.max_prefix:
-            break
-        hidden_TC = trunk.encode_prefix([token_id], cache)
-    lines = typed[len(canvas.healed) :].decode("utf-8", "ignore").split("\n")
-    return "\n".join(lines[:n_lines]), confidence, n_forwards
+    canvas = build_canvas(prefix, "", infiller.tokenizer, infiller.trunk.config, infiller.config)
+    typed = type_canvas(
+        infiller.trunk,
+        infiller.constraints,
+        canvas,
+        infiller.contexts.take(canvas.prefix_ids),
+        NeverStop(),
+        n_lines=n_lines,
+        max_tokens=MAX_LINE_TOKENS if n_lines == 1 else _MAX_TOKENS,
+    )
+    return spell(typed.token_ids, len(canvas.healed), infiller.tokenizer)[0], typed.confidence, typed.n_forwards

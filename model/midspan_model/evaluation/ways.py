@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from midspan_model.config import DenoiseConfig
 from midspan_model.evaluation.holes import Hole
-from midspan_model.evaluation.typewriter import type_lines
+from midspan_model.evaluation.typewriter import NeverStop, type_lines
 from midspan_model.infilling import Infiller, Question
 
 CONTROL = "typing"
@@ -44,14 +44,6 @@ Way = Callable[[Hole], Completion]
 """Answers a hole; of the hole it knows the texts around it and the shape wanted, not the middle."""
 
 
-class _NeverStop:
-    def cancelled(self) -> bool:
-        return False
-
-    def expired(self) -> bool:
-        return False
-
-
 def ways_of(infiller: Infiller, thresholds: Sequence[float], *, control: bool, without_suffix: bool) -> dict[str, Way]:
     """The ways by name: the control, then denoising with each threshold, then the first of these without the suffix.
 
@@ -82,7 +74,7 @@ def _denoising(infiller: Infiller, threshold: float, *, suffix: bool) -> Way:
     def fill(hole: Hole) -> tuple[str, float, int]:
         after = hole.suffix[:_SHOWN_LENGTH] if suffix else ""
         question = Question(hole.prefix[-_SHOWN_LENGTH:], after, hole.max_lines, hole.min_indent)
-        middle = ours.infill(question, _NeverStop())
+        middle = ours.infill(question, NeverStop())
         if middle is None:  # nobody stopped it: nothing that is allowed heals the cut before the cursor
             return "", 0.0, 1
         return middle.text, middle.confidence, middle.n_forwards
