@@ -25,7 +25,7 @@ class CompletionSettings:
         menu: offer the middle as `textDocument/completion` too, for editors without inline completion.
     """
 
-    confidence_floor: float = _number(0.2, 0.0, 1.0)
+    confidence_floor: float = _number(0.3, 0.0, 1.0)
     max_lines: int = _number(4, 1, 64)
     timeout_ms: int = _number(4000, 1, 600_000)
     invoked_timeout_ms: int = _number(15_000, 1, 600_000)
