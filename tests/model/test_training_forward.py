@@ -1,7 +1,8 @@
-"""The training forward equals the inference path on the same canvas."""
+"""The training forward equals the inference path on the same canvas; in float64, so that rounding hides nothing."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,11 +32,9 @@ SIZES = BatchConfig(
 
 
 def batches(folder: Path, seed: int = 5, **changes: object) -> Batches:
-    from dataclasses import replace
-
     tokenizer = Tokenizer(folder / "tokenizer.json", MODEL.n_special)
     documents = [Document(SOURCE, "a.py", "own", "python")]
-    return Batches(documents, tokenizer, MODEL, replace(SIZES, **changes), seed, python_nodes)  # pyright: ignore
+    return Batches(documents, tokenizer, MODEL, replace(SIZES, **changes), seed, python_nodes)
 
 
 def trained(folder: Path, *, full: bool) -> Parameters:
@@ -51,13 +50,13 @@ def trained(folder: Path, *, full: bool) -> Parameters:
 
 def inference_logits(folder: Path, parameters: Parameters, batch: Batch) -> dict[int, torch.Tensor]:
     """By place in the flattened (R, M, L), computed hole by hole with the merged denoiser."""
-    state = read_state(folder / "trunk.safetensors")
+    state = {name: tensor.double() for name, tensor in read_state(folder / "trunk.safetensors").items()}
     trunk = build(MODEL, state)
     denoiser = build(MODEL, merged_state(state, {name: p.detach() for name, p in parameters.items()}))
     n_holes, n_samples, n_slots = batch.tokens_RML.shape
     logits: dict[int, torch.Tensor] = {}
     for hole in range(n_holes):
-        cache = ContextCache(MODEL, 128, torch.float32)
+        cache = ContextCache(MODEL, 128, torch.float64)
         trunk.encode_suffix(batch.suffix_RS[hole, : batch.suffix_length_R[hole]].tolist(), cache)
         if batch.split_R[hole]:
             trunk.encode_prefix(batch.prefix_BN[batch.document_R[hole], : batch.split_R[hole]].tolist(), cache)
@@ -78,25 +77,23 @@ def test_training_equals_inference(tiny_checkpoint: Path, full: bool) -> None:
     assert len(set(batch.split_R.tolist())) > 3
     assert len(set(batch.suffix_length_R.tolist())) > 2
     assert len(set(batch.length_RM.flatten().tolist())) > 2
-    trunk = build(MODEL, read_state(tiny_checkpoint / "trunk.safetensors"))
+    trunk = build(MODEL, read_state(tiny_checkpoint / "trunk.safetensors")).double()
     logits_PV, places_P = Forward(trunk, parameters)(batch)
     assert len(places_P) == int((batch.weights_RML > 0).sum()) > 50
     wanted = inference_logits(tiny_checkpoint, parameters, batch)
     for place, row in zip(places_P.tolist(), logits_PV, strict=True):
-        assert torch.allclose(row, wanted[place], atol=1e-4)
+        assert torch.allclose(row.float(), wanted[place], atol=1e-4)
 
 
 @torch.no_grad()
 def test_a_first_hole_needs_no_prefix(tiny_checkpoint: Path) -> None:
-    from dataclasses import replace
-
     batch = batches(tiny_checkpoint)[1]
     batch = replace(batch, split_R=torch.zeros_like(batch.split_R))
     parameters = trained(tiny_checkpoint, full=False)
-    trunk = build(MODEL, read_state(tiny_checkpoint / "trunk.safetensors"))
+    trunk = build(MODEL, read_state(tiny_checkpoint / "trunk.safetensors")).double()
     logits_PV, places_P = Forward(trunk, parameters)(batch)
     wanted = inference_logits(tiny_checkpoint, parameters, batch)
-    assert torch.allclose(logits_PV, torch.stack([wanted[place] for place in places_P.tolist()]), atol=1e-4)
+    assert torch.allclose(logits_PV.float(), torch.stack([wanted[place] for place in places_P.tolist()]), atol=1e-4)
 
 
 @torch.no_grad()
@@ -104,14 +101,12 @@ def test_the_falling_bias_shuts_off_what_the_trunk_did_not_see(tiny_checkpoint: 
     """Wholly shut, a fresh denoiser says what the trunk says at the slots with a known left side."""
     batch = batches(tiny_checkpoint)[2]
     state = read_state(tiny_checkpoint / "trunk.safetensors")
-    forward = Forward(build(MODEL, state), new_parameters(state, 4, 0, full=False))
+    forward = Forward(build(MODEL, state).double(), new_parameters(state, 4, 0, full=False))
     shut_PV, places_P = forward(batch, shut=1e4)
     other = batch.tokens_RML.clone()
     other[..., 1:] = torch.where(other[..., 1:] == MODEL.mask_id, 100, other[..., 1:])
     first = [row for row, place in enumerate(places_P.tolist()) if place % batch.tokens_RML.shape[2] == 0]
     assert first
-    from dataclasses import replace
-
     again_PV, _ = forward(replace(batch, tokens_RML=other), shut=1e4)
     assert torch.allclose(shut_PV[first], again_PV[first], atol=1e-5)
     open_PV, _ = forward(batch)

@@ -11,7 +11,7 @@ row, Q queries of a row (G * M * L), K keys of a row (N + S + M * L), P slots wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import torch
@@ -25,7 +25,6 @@ from midspan_model.training.packing import Packing, pack_rows
 from midspan_model.training.parameters import Parameters
 
 Rope = tuple[Tensor, Tensor]
-Compile = Callable[[Callable[..., Tensor]], Callable[..., Tensor]]
 
 
 class Forward:
@@ -100,7 +99,7 @@ class Forward:
         attended = F.scaled_dot_product_attention(q_RHQD, k_RHKD, v_RHKD, attn_mask=bias)
         heads = attended.unflatten(2, (group, -1)).permute(0, 3, 1, 2, 4)
         attended_FX = packing.pack(heads.reshape(n_holes * n_samples, n_slots, -1))
-        return self._mix(x_FC, attended_FX, gains[1], *weights[1:], self.config.norm_eps)
+        return self._mix(x_FC, attended_FX, gains[1], weights[1:], self.config.norm_eps)
 
     def _rope(self, positions_F: Tensor) -> Rope:
         """Tables (F, 1, D) at these positions."""
@@ -144,7 +143,7 @@ def encode_causal(
         attended = F.scaled_dot_product_attention(q, k_all, v_all, is_causal=True)
         attended_FX = packing.pack(attended.transpose(1, 2).flatten(2))
         linears = [(linear.weight,) for linear in (layer.out, layer.gate_up, layer.down)]
-        x_FC = _mix(x_FC, attended_FX, gains[1], *linears, config.norm_eps)
+        x_FC = _mix(x_FC, attended_FX, gains[1], linears, config.norm_eps)
 
 
 def block_bias(batch: Batch, config: ModelConfig, shut: float, dtype: torch.dtype) -> Tensor:
@@ -190,16 +189,9 @@ def _project(
     return torch.cat([rotate(turned, rope), values], 1).flatten(1)
 
 
-def _mix(
-    x_FC: Tensor,
-    attended_FX: Tensor,
-    gain: Tensor,
-    out: tuple[Tensor, ...],
-    gate_up: tuple[Tensor, ...],
-    down: tuple[Tensor, ...],
-    eps: float,
-) -> Tensor:
+def _mix(x_FC: Tensor, attended_FX: Tensor, gain: Tensor, linears: Sequence[tuple[Tensor, ...]], eps: float) -> Tensor:
     """What follows attention, each part on its residual."""
+    out, gate_up, down = linears
     x_FC = x_FC + _apply(attended_FX, out)
     gate, up = _apply(F.rms_norm(x_FC, x_FC.shape[-1:], gain, eps), gate_up).chunk(2, -1)
     return x_FC + _apply(F.silu(gate) * up, down)

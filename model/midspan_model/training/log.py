@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-COLUMNS = (
+COLUMNS: tuple[str, ...] = (
     "step",
     "samples",
     "elapsed_s",
@@ -64,13 +64,14 @@ class TrainLog:
             return False
         rows = self.rows()
         figure = Figure(figsize=(9, 7), layout="constrained")
-        for axes, (title, names) in zip(figure.subplots(len(_PANELS), 1, sharex=True), _PANELS, strict=True):
+        panels = figure.subplots(len(_PANELS), 1, sharex=True)
+        for axes, (title, names) in zip(panels, _PANELS, strict=True):
             for name in names:
                 points = [(int(row["step"]), float(row[name])) for row in rows if row[name]]
                 axes.plot(*zip(*points, strict=True) if points else ((), ()), label=name.replace("_", " "))
             axes.set_ylabel(title)
             axes.legend()
             axes.grid(visible=True, alpha=0.3)
-        axes.set_xlabel("step")
+        panels[-1].set_xlabel("step")
         figure.savefig(self.png, dpi=110)
         return True

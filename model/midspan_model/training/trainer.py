@@ -69,7 +69,7 @@ class Trainer:
         """Train to the end of the recipe, or until `stopped`, which is asked before each step.
 
         Returns:
-            whether the recipe's end was reached. State, adapter and log are saved in either case.
+            whether the recipe's end was reached. State and adapter are saved in either case.
         """
         recipe = self.recipe
         if self.step == 0:
@@ -86,6 +86,8 @@ class Trainer:
             if looks or self.step % recipe.log_every == 0:
                 cells = self.evaluate() if looks else {}
                 self._note({"learning_rate": rate, "loss": loss, "gradient_norm": norm, **cells}, tell)
+                if looks:
+                    self.log.draw()
             if self.step % recipe.save_every == 0:
                 self.save()
                 saved = self.step
@@ -105,7 +107,7 @@ class Trainer:
         return counts.rates()
 
     def save(self) -> None:
-        """Write the run's state, the adapter and the picture."""
+        """Write the run's state and the adapter."""
         state = {
             "step": self.step,
             "elapsed_s": self.elapsed_s,
@@ -116,7 +118,6 @@ class Trainer:
         save_run(self.folder, state, self.recipe)
         metadata = adapter_metadata(self.recipe, self.step, self._sha256)
         save_adapter(self.folder / ADAPTER, plain(self.parameters), metadata)
-        self.log.draw()
 
     def _resume(self) -> None:
         state = load_run(self.folder, self.recipe)
