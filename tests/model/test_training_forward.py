@@ -21,13 +21,14 @@ from tiny_model import MODEL
 
 SOURCE = Path(__file__).read_text(encoding="utf-8") + "\n# é😀 ünï\n" * 5
 SIZES = BatchConfig(
-    documents=3,
-    holes=4,
+    documents=4,
+    holes=6,
+    cursors=2,
     patterns=3,
     prefix_tokens=90,
     suffix_tokens=30,
     widths=(3, 5, 6),
-    mix=HoleMix(cut_suffix=0.6),
+    mix=HoleMix(cut_suffix=0.85),
 )
 
 
@@ -56,8 +57,9 @@ def inference_logits(folder: Path, parameters: Parameters, batch: Batch) -> dict
     n_holes, n_samples, n_slots = batch.tokens_RML.shape
     logits: dict[int, torch.Tensor] = {}
     for hole in range(n_holes):
+        suffix = int(batch.suffix_R[hole])
         cache = ContextCache(MODEL, 128, torch.float64)
-        trunk.encode_suffix(batch.suffix_RS[hole, : batch.suffix_length_R[hole]].tolist(), cache)
+        trunk.encode_suffix(batch.suffix_US[suffix, : batch.suffix_length_U[suffix]].tolist(), cache)
         if batch.split_R[hole]:
             trunk.encode_prefix(batch.prefix_BN[batch.document_R[hole], : batch.split_R[hole]].tolist(), cache)
         for sample in range(n_samples):
@@ -75,7 +77,8 @@ def test_training_equals_inference(tiny_checkpoint: Path, full: bool) -> None:
     parameters = trained(tiny_checkpoint, full=full)
     batch = batches(tiny_checkpoint)[0]
     assert len(set(batch.split_R.tolist())) > 3
-    assert len(set(batch.suffix_length_R.tolist())) > 2
+    assert len(set(batch.suffix_length_U.tolist())) > 2
+    assert len(batch.suffix_US) < len(batch.suffix_R)
     assert len(set(batch.length_RM.flatten().tolist())) > 2
     trunk = build(MODEL, read_state(tiny_checkpoint / "trunk.safetensors")).double()
     logits_PV, places_P = Forward(trunk, parameters)(batch)

@@ -1,6 +1,7 @@
 """From documents to padded tensors: documents x holes x patterns. A batch depends on the seed and its number alone.
 
-Shapes: B documents, N prefix tokens, R holes of all documents, S suffix tokens, M noise patterns, L slots.
+Shapes: B documents, N prefix tokens, U different suffixes, S suffix tokens, R holes of all documents, M noise patterns,
+L slots.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
 import torch
@@ -19,7 +20,7 @@ from midspan_model.canvas import CHARACTERS_PER_TOKEN
 from midspan_model.config import ModelConfig
 from midspan_model.errors import ModelError
 from midspan_model.tokenizer import Tokenizer
-from midspan_model.training.holes import Hole, TokenText, choose_span, choose_suffix, cut_hole, tokenise
+from midspan_model.training.holes import Hole, TokenText, choose_span, choose_suffix, cut_hole, move_on, tokenise
 from midspan_model.training.nodes import NodeSource
 from midspan_model.training.noise import PATTERNS, Sample, add_noise, drop_after_end
 from midspan_model.training.settings import BatchConfig
@@ -39,8 +40,9 @@ class Batch:
         prefix_BN: tokens of the documents, the prefix token first.
         document_R: the document of each hole.
         split_R: how many prefix tokens each hole sees; slot 0 stands behind them.
-        suffix_RS: tokens behind each hole, the suffix token first.
-        suffix_length_R: at least 1.
+        suffix_US: tokens behind holes, the suffix token first.
+        suffix_length_U: at least 1.
+        suffix_R: the suffix of each hole.
         tokens_RML: what the denoiser sees.
         length_RM: slots of each sample.
         targets_RML: at slot i what stands at slot i + 1.
@@ -50,8 +52,9 @@ class Batch:
     prefix_BN: Tensor
     document_R: Tensor
     split_R: Tensor
-    suffix_RS: Tensor
-    suffix_length_R: Tensor
+    suffix_US: Tensor
+    suffix_length_U: Tensor
+    suffix_R: Tensor
     tokens_RML: Tensor
     length_RM: Tensor
     targets_RML: Tensor
@@ -112,11 +115,10 @@ class Batches(Dataset[Batch]):
         holes: list[NoisyHole] = []
         while len(windows) < self._config.documents:
             window, nodes = self._window(chance)
-            cut = [self._hole(len(windows), window, nodes, chance) for _ in range(self._config.holes)]
-            found = [hole for hole in cut if hole is not None]
+            found = list(self._holes(window, nodes, chance))
             if found:
+                holes += [self._add_noise(len(windows), window, hole, chance) for hole in found]
                 windows.append(window)
-                holes += found
         prefixes = [(self._model.prefix_id, *window.ids) for window in windows]
         return collate(prefixes, holes)
 
@@ -134,17 +136,22 @@ class Batches(Dataset[Batch]):
                 spans = self._nodes(text, document.language) if self._config.mix.nodes else ()
                 return window, [(a - start, b - start) for a, b in spans if a >= start]
 
-    def _hole(
-        self, document: int, window: TokenText, nodes: Sequence[tuple[int, int]], chance: random.Random
-    ) -> NoisyHole | None:
+    def _holes(self, window: TokenText, nodes: Sequence[tuple[int, int]], chance: random.Random) -> Iterator[Hole]:
+        """Holes of a window; fewer where no place is found for one."""
+        mix, n_most = self._config.mix, (self._config.suffix_tokens - 1) * CHARACTERS_PER_TOKEN
+        span, suffix = None, ""
+        for number in range(self._config.holes):
+            if number % self._config.cursors == 0:
+                span = choose_span(window, nodes, mix, chance)
+                suffix = choose_suffix(window.text[span[1] :], mix, n_most, chance) if span else ""
+            elif span is not None:
+                span = move_on(span, chance)
+            if span is not None:
+                yield cut_hole(window, span, suffix, self._tokenizer)
+
+    def _add_noise(self, document: int, window: TokenText, hole: Hole, chance: random.Random) -> NoisyHole:
         config, model = self._config, self._model
-        span = choose_span(window, nodes, config.mix, chance)
-        if span is None:
-            return None
-        n_suffix = config.suffix_tokens - 1
-        suffix = choose_suffix(window.text[span[1] :], config.mix, n_suffix * CHARACTERS_PER_TOKEN, chance)
-        hole = cut_hole(window, span, suffix, self._tokenizer)
-        suffix_ids = (model.suffix_id, *self._tokenizer.encode(hole.suffix)[:n_suffix])
+        suffix_ids = (model.suffix_id, *self._tokenizer.encode(hole.suffix)[: config.suffix_tokens - 1])
         known_id = window.ids[hole.first - 1] if hole.first else model.prefix_id
         width = chance.choice(config.widths)
         samples: list[Sample] = []
@@ -158,7 +165,8 @@ class Batches(Dataset[Batch]):
 
 def collate(prefixes: Sequence[tuple[int, ...]], holes: Sequence[NoisyHole]) -> Batch:
     """Pad everything to the longest of its kind."""
-    suffixes = [hole.suffix_ids for hole in holes]
+    suffixes = list(dict.fromkeys(hole.suffix_ids for hole in holes))
+    number = {ids: index for index, ids in enumerate(suffixes)}
     samples = [sample for hole in holes for sample in hole.samples]
     shape = (len(holes), -1, max(len(sample.tokens) for sample in samples))
     n_slots = shape[-1]
@@ -166,8 +174,9 @@ def collate(prefixes: Sequence[tuple[int, ...]], holes: Sequence[NoisyHole]) -> 
         prefix_BN=_pad(prefixes, max(map(len, prefixes))),
         document_R=torch.tensor([hole.document for hole in holes]),
         split_R=torch.tensor([hole.hole.first for hole in holes]),
-        suffix_RS=_pad(suffixes, max(map(len, suffixes))),
-        suffix_length_R=torch.tensor([len(ids) for ids in suffixes]),
+        suffix_US=_pad(suffixes, max(map(len, suffixes))),
+        suffix_length_U=torch.tensor([len(ids) for ids in suffixes]),
+        suffix_R=torch.tensor([number[hole.suffix_ids] for hole in holes]),
         tokens_RML=_pad([sample.tokens for sample in samples], n_slots).view(shape),
         length_RM=torch.tensor([len(sample.tokens) for sample in samples]).view(len(holes), -1),
         targets_RML=_pad([sample.targets for sample in samples], n_slots).view(shape),

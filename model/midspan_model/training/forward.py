@@ -1,12 +1,12 @@
 """The training forward: what inference computes (`architecture.py`), for many holes at once.
 
-The trunk encodes the contexts without gradient, each prefix once; only block tokens pass through the denoiser. A hole
-is one row of attention: the queries of all its samples, folded with the query groups as in `architecture.py`, over its
-prefix, its suffix and the samples' own slots.
+The trunk encodes the contexts without gradient, each prefix and suffix once; only block tokens pass through the
+denoiser. A hole is one row of attention: the queries of all its samples, folded with the query groups as in
+`architecture.py`, over its prefix, its suffix and the samples' own slots.
 
-Shapes: B documents, N prefix tokens, R holes, S suffix tokens, M samples per hole, L slots, F packed tokens of a block
-forward, H key/value heads, G query heads per key/value head, D width of a head, C width of the model, T tokens of a
-row, Q queries of a row (G * M * L), K keys of a row (N + S + M * L), P slots with a loss, V vocabulary.
+Shapes: B documents, N prefix tokens, U suffixes, S suffix tokens, R holes, M samples per hole, L slots, F packed tokens
+of a block forward, H key/value heads, G query heads per key/value head, D width of a head, C width of the model, T
+tokens of a row, Q queries of a row (G * M * L), K keys of a row (N + S + M * L), P slots with a loss, V vocabulary.
 """
 
 from __future__ import annotations
@@ -68,12 +68,13 @@ class Forward:
     def _contexts(self, batch: Batch) -> Iterator[tuple[Tensor, Tensor]]:
         """Keys and values (R, H, N + S, D) of each layer."""
         n_prefix = int(batch.split_R.max()) + 1  # one at least, so that no tensor is empty
-        prefix_BN, document_R = batch.prefix_BN[:, :n_prefix], batch.document_R
+        prefix_BN, document_R, suffix_R = batch.prefix_BN[:, :n_prefix], batch.document_R, batch.suffix_R
         length_B = torch.full_like(prefix_BN[:, 0], n_prefix)
         prefix = encode_causal(self.trunk, prefix_BN, length_B, self.config.suffix_room)
-        suffix = encode_causal(self.trunk, batch.suffix_RS, batch.suffix_length_R, 0)
+        suffix = encode_causal(self.trunk, batch.suffix_US, batch.suffix_length_U, 0)
         for (prefix_k, prefix_v), (suffix_k, suffix_v) in zip(prefix, suffix, strict=True):
-            yield torch.cat([prefix_k[document_R], suffix_k], 2), torch.cat([prefix_v[document_R], suffix_v], 2)
+            keys_RHTD = torch.cat([prefix_k[document_R], suffix_k[suffix_R]], 2)
+            yield keys_RHTD, torch.cat([prefix_v[document_R], suffix_v[suffix_R]], 2)
 
     def _layer(
         self,
@@ -150,9 +151,9 @@ def block_bias(batch: Batch, config: ModelConfig, shut: float, dtype: torch.dtyp
     """What is added to the scores (R, 1, Q, K): -inf where a sample may not look."""
     n_holes, n_samples, n_slots = batch.tokens_RML.shape
     device = batch.tokens_RML.device
-    n_prefix, n_suffix = int(batch.split_R.max()) + 1, batch.suffix_RS.shape[1]
+    n_prefix, n_suffix = int(batch.split_R.max()) + 1, batch.suffix_US.shape[1]
     sees_prefix = torch.arange(n_prefix, device=device) < batch.split_R[:, None]
-    sees_suffix = torch.arange(n_suffix, device=device) < batch.suffix_length_R[:, None]
+    sees_suffix = torch.arange(n_suffix, device=device) < batch.suffix_length_U[batch.suffix_R][:, None]
     seen = torch.cat([sees_prefix, sees_suffix], 1)[:, None, None].expand(n_holes, n_samples, n_slots, -1)
     context = torch.zeros(seen.shape, dtype=dtype, device=device).masked_fill(~seen, float("-inf"))
 

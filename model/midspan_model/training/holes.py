@@ -106,6 +106,12 @@ def choose_span(document: TokenText, nodes: Sequence[Span], mix: HoleMix, chance
     return None
 
 
+def move_on(span: Span, chance: random.Random) -> Span:
+    """The span with its cursor further on, where it has room for one."""
+    start, end = span
+    return (chance.randrange(start + 1, end), end) if end > start + 1 else span
+
+
 def choose_suffix(behind: str, mix: HoleMix, n_most: int, chance: random.Random) -> str:
     """As much of the text behind a hole as is shown: up to `n_most` characters, less, or nothing."""
     draw = chance.random()

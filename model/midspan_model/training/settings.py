@@ -37,6 +37,8 @@ class BatchConfig:
     Attributes:
         documents: whose prefix is encoded once each.
         holes: per document.
+        cursors: of these that end at one place, each further on than the last, as when one types; they share the
+            encoding of the suffix.
         patterns: of noise per hole; they share the encoding of the context.
         prefix_tokens: of a document's window, the prefix token included.
         suffix_tokens: most tokens of a suffix, the suffix token included.
@@ -48,6 +50,7 @@ class BatchConfig:
 
     documents: int = 4
     holes: int = 8
+    cursors: int = 1
     patterns: int = 3
     prefix_tokens: int = 256
     suffix_tokens: int = 48
