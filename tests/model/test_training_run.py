@@ -93,8 +93,8 @@ def test_time_ends_a_run(tiny_checkpoint: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("full", [False, True])
 def test_one_text_is_learnt_by_heart(tiny_checkpoint: Path, tmp_path: Path, full: bool) -> None:
     """And the infiller that loads the saved adapter then fills its lines in."""
-    lines = ["alpha = 1", "beta = two", "gamma(3)", "delta.e", "zeta[4]"]
-    text = "".join(f"# {index}\n{line}\n" for index, line in enumerate(lines))
+    lines = ["p=1", "q:2", "r+3", "s-4", "t*5"]  # with the line break to be healed and the end they fill a block
+    text = "".join(f"# line {index}\n{line}\n" for index, line in enumerate(lines))
     only_lines = HoleMix(1, 0, 0, 0, at_first_character=1, inside_line=0, empty_suffix=0, cut_suffix=0)
     batch = BatchConfig(documents=2, holes=8, prefix_tokens=90, suffix_tokens=24, widths=(6,), mix=only_lines)
     recipe = Recipe(
