@@ -29,7 +29,7 @@ LANGUAGES = {
     ".rs": "rust",
     ".js": "javascript",
     ".mjs": "javascript",
-    ".jsx": "javascript",
+    ".jsx": "javascriptreact",
     ".ts": "typescript",
     ".tsx": "typescriptreact",
 }
