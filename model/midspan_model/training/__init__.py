@@ -1,0 +1,1 @@
+"""Training the denoiser: corpus, holes, noise, batches, forward, loss, trainer, log and recipes."""
