@@ -83,9 +83,17 @@ class Transformer(nn.Module):
         self._run(ids, cache, start, start, 0, causal=True)
         cache.suffix_ids = list(ids)
 
-    def forward_block(self, ids: list[int], cache: ContextCache) -> Tensor:
-        """One denoiser forward over a block that stands behind the prefix in `cache`; hidden states (T, C)."""
-        return self._run(ids, cache, cache.prefix_end, cache.suffix_start, cache.prefix_end, causal=False)
+    def forward_block(self, ids: list[int], cache: ContextCache, *, n_kept: int = 0, causal: bool = False) -> Tensor:
+        """One denoiser forward over a block that stands behind the prefix in `cache`; hidden states (T, C).
+
+        Args:
+            ids: tokens of the block.
+            cache: of the context.
+            n_kept: so many tokens of a causal block are in `cache` from earlier calls; `ids` are those behind them.
+            causal: each token sees the context and what stands to its left in the block, as when one types.
+        """
+        start = cache.prefix_end + n_kept
+        return self._run(ids, cache, start, cache.suffix_start, start, causal=causal)
 
     def logits(self, hidden_TC: Tensor) -> Tensor:
         """Logits (T, V) in float32, by the tied embedding."""

@@ -24,7 +24,7 @@ SIZES = BatchConfig(
     documents=4,
     holes=6,
     cursors=2,
-    patterns=3,
+    patterns=("typed", "all_or_right", "random_subset"),
     prefix_tokens=90,
     suffix_tokens=30,
     widths=(3, 5, 6),
@@ -64,7 +64,8 @@ def inference_logits(folder: Path, parameters: Parameters, batch: Batch) -> dict
             trunk.encode_prefix(batch.prefix_BN[batch.document_R[hole], : batch.split_R[hole]].tolist(), cache)
         for sample in range(n_samples):
             tokens = batch.tokens_RML[hole, sample, : batch.length_RM[hole, sample]].tolist()
-            rows = denoiser.logits(denoiser.forward_block(tokens, cache))
+            causal = bool(batch.causal_RM[hole, sample])
+            rows = denoiser.logits(denoiser.forward_block(tokens, cache, causal=causal))
             for slot, row in enumerate(rows):
                 logits[(hole * n_samples + sample) * n_slots + slot] = row
     return logits
@@ -80,6 +81,7 @@ def test_training_equals_inference(tiny_checkpoint: Path, full: bool) -> None:
     assert len(set(batch.suffix_length_U.tolist())) > 2
     assert len(batch.suffix_US) < len(batch.suffix_R)
     assert len(set(batch.length_RM.flatten().tolist())) > 2
+    assert set(batch.causal_RM.flatten().tolist()) == {True, False}
     trunk = build(MODEL, read_state(tiny_checkpoint / "trunk.safetensors")).double()
     logits_PV, places_P = Forward(trunk, parameters)(batch)
     assert len(places_P) == int((batch.weights_RML > 0).sum()) > 50

@@ -23,7 +23,10 @@ def mask(pattern: Pattern, width: int, first_end: int, seed: int) -> frozenset[i
     return pattern(width, first_end, random.Random(seed))
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
+MASKING = [PATTERNS[name] for name in ("all_or_right", "right_part", "random_subset")]
+
+
+@pytest.mark.parametrize("pattern", MASKING)
 @pytest.mark.parametrize(("width", "first_end"), [(8, 3), (8, 1), (8, 7), (8, 30), (2, 1)])
 def test_something_that_counts_is_masked_and_slot_0_is_not(pattern: Pattern, width: int, first_end: int) -> None:
     for seed in SEEDS:
@@ -51,6 +54,16 @@ def test_targets_are_shifted_and_later_ends_count_little() -> None:
     assert sample.tokens == (40, 41, *[MASK] * 6)
     assert sample.targets == (41, 42, END, END, END, END, END)
     assert sample.weights == (0, 1, 1, 0.05, 0.05, 0, 0)
+
+
+def test_typing_masks_nothing_and_asks_for_the_middle_and_its_end() -> None:
+    sample = add_noise(40, (41, 42), 8, mask(PATTERNS["typed"], 8, 3, 0), end_id=END, mask_id=MASK)
+    assert sample.causal
+    assert sample.tokens == (40, 41, 42, *[END] * 5)
+    assert sample.weights == (1, 1, 1, 0, 0, 0, 0)
+    assert drop_after_end(sample, END).tokens == (40, 41, 42, END)
+    long = add_noise(40, (41, 42, 43, 44), 4, frozenset(), end_id=END, mask_id=MASK)
+    assert (long.targets, long.weights, long.causal) == ((41, 42, 43), (1, 1, 1), True)
 
 
 def test_a_middle_that_does_not_fit_has_no_end() -> None:

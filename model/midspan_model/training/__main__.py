@@ -22,6 +22,7 @@ from midspan_model.machine import best_dtype, best_threads
 from midspan_model.tokenizer import Tokenizer
 from midspan_model.training.batching import Batches
 from midspan_model.training.nodes import node_source
+from midspan_model.training.noise import PATTERNS
 from midspan_model.training.parameters import Parameters, count_parameters, new_parameters, start_from
 from midspan_model.training.recipes import RECIPES
 from midspan_model.training.saving import file_sha256
@@ -63,6 +64,11 @@ def _parser() -> argparse.ArgumentParser:
         parser.add_argument(f"--{name}", type=kind, help="in place of the recipe's")
     for name, kind in (("learning-rate", float), ("save-every", int), ("eval-every", int), ("accumulate", int)):
         parser.add_argument(f"--{name}", type=kind, help="in place of the recipe's")
+    for name in ("rank", "anneal-steps", "warmup-steps", "eval-batches"):
+        parser.add_argument(f"--{name}", type=int, help="in place of the recipe's")
+    for name in ("holes", "cursors"):
+        parser.add_argument(f"--{name}", type=int, help="of a document, in place of the recipe's")
+    parser.add_argument("--patterns", nargs="+", choices=sorted(PATTERNS), help="a hole's samples, for the recipe's")
     parser.add_argument("--full", action="store_true", default=None, help="train all matrices, not an adapter")
     parser.add_argument("--compiled", action="store_true", default=None, help="let torch compile the layers")
     return parser
@@ -72,8 +78,12 @@ def _recipe(options: argparse.Namespace) -> Recipe:
     """The recipe with what the command line changes."""
     make = RECIPES[options.recipe]
     recipe = make(options.size) if options.size else make()  # pyright: ignore[reportCallIssue]
-    changes = {name: value for name, value in vars(options).items() if value is not None and hasattr(recipe, name)}
-    return replace(recipe, **{name: value for name, value in changes.items() if name != "recipe"})
+    given = {name: value for name, value in vars(options).items() if value is not None}
+    cut = {name: given[name] for name in ("holes", "cursors") if name in given}
+    if "patterns" in given:
+        cut["patterns"] = tuple(given["patterns"])
+    changes = {name: value for name, value in given.items() if hasattr(recipe, name)}
+    return replace(recipe, **changes, batch=replace(recipe.batch, **cut))
 
 
 def _trainer(recipe: Recipe, options: argparse.Namespace) -> Trainer:

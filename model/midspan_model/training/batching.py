@@ -47,6 +47,7 @@ class Batch:
         length_RM: slots of each sample.
         targets_RML: at slot i what stands at slot i + 1.
         weights_RML: of the loss on it.
+        causal_RM: in which samples no slot sees what stands to its right.
     """
 
     prefix_BN: Tensor
@@ -59,6 +60,7 @@ class Batch:
     length_RM: Tensor
     targets_RML: Tensor
     weights_RML: Tensor
+    causal_RM: Tensor
 
     def to(self, device: str) -> Batch:
         """On another device."""
@@ -155,8 +157,8 @@ class Batches(Dataset[Batch]):
         known_id = window.ids[hole.first - 1] if hole.first else model.prefix_id
         width = chance.choice(config.widths)
         samples: list[Sample] = []
-        for number in range(config.patterns):
-            masked = PATTERNS[number % len(PATTERNS)](width, len(hole.target_ids) + 1, chance)
+        for name in config.patterns:
+            masked = PATTERNS[name](width, len(hole.target_ids) + 1, chance)
             ids = {"end_id": model.end_id, "mask_id": model.mask_id}
             sample = add_noise(known_id, hole.target_ids, width, masked, **ids)
             samples.append(drop_after_end(sample, model.end_id) if config.drop_after_end else sample)
@@ -181,6 +183,7 @@ def collate(prefixes: Sequence[tuple[int, ...]], holes: Sequence[NoisyHole]) -> 
         length_RM=torch.tensor([len(sample.tokens) for sample in samples]).view(len(holes), -1),
         targets_RML=_pad([sample.targets for sample in samples], n_slots).view(shape),
         weights_RML=_pad([sample.weights for sample in samples], n_slots).view(shape),
+        causal_RM=torch.tensor([sample.causal for sample in samples]).view(len(holes), -1),
     )
 
 

@@ -32,6 +32,12 @@ LANGUAGES = {
     ".jsx": "javascriptreact",
     ".ts": "typescript",
     ".tsx": "typescriptreact",
+    ".java": "java",
+    ".c": "c",
+    ".h": "c",
+    ".cc": "cpp",
+    ".cpp": "cpp",
+    ".hpp": "cpp",
 }
 """By file extension; other files are no code."""
 _SMALLEST, _LARGEST, _LONGEST_LINE = 300, 200_000, 400

@@ -161,7 +161,8 @@ def block_bias(batch: Batch, config: ModelConfig, shut: float, dtype: torch.dtyp
     is_mask = (batch.tokens_RML == config.mask_id)[:, :, None]
     hidden = (slot_L > slot_L[:, None]) | ((slot_L < slot_L[:, None]) & is_mask)
     real = (slot_L < batch.length_RM[..., None])[:, :, None]
-    own = (-shut * hidden).to(dtype).masked_fill(~real, float("-inf"))  # (R, M, L, L)
+    ahead = (slot_L > slot_L[:, None]) & batch.causal_RM[..., None, None]
+    own = (-shut * hidden).to(dtype).masked_fill(~real | ahead, float("-inf"))  # (R, M, L, L)
     block = torch.full((n_holes, n_samples, n_slots, n_samples, n_slots), float("-inf"), dtype=dtype, device=device)
     for sample in range(n_samples):
         block[:, sample, :, sample] = own[:, sample]

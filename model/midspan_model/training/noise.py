@@ -1,4 +1,4 @@
-"""Which slots of a block are masked: three patterns, each a different stage of denoising. Pure.
+"""What is asked about a block: three patterns of masks, each a different stage of denoising, and typing. Pure.
 
 A sequence is [slot 0, known][middle][end tokens up to the block's width]; `first_end` is the first end token's slot,
 at or behind the width if the middle does not fit.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _ALL_MASKED = 0.6
 _LATER_END_WEIGHT = 0.05
@@ -26,11 +26,13 @@ class Sample:
         tokens: what the denoiser sees.
         targets: at slot i what stands at slot i + 1, as in the causal trunk; one fewer than the tokens.
         weights: of the loss on each target.
+        causal: no slot sees what stands to its right.
     """
 
     tokens: tuple[int, ...]
     targets: tuple[int, ...]
     weights: tuple[float, ...]
+    causal: bool = False
 
 
 def all_or_right(width: int, first_end: int, chance: random.Random) -> frozenset[int]:
@@ -45,6 +47,12 @@ def right_part(width: int, first_end: int, chance: random.Random) -> frozenset[i
     return frozenset(range(chance.randint(1, min(first_end, width - 1)), width))
 
 
+def nothing(width: int, first_end: int, chance: random.Random) -> frozenset[int]:
+    """No slot: every one learns to type the next, seeing the suffix but nothing to its right."""
+    del width, first_end, chance
+    return frozenset()
+
+
 def random_subset(width: int, first_end: int, chance: random.Random) -> frozenset[int]:
     """Slots of the middle and its end token, each with one probability that is drawn first; and all behind."""
     real = range(1, min(first_end + 1, width))
@@ -53,19 +61,28 @@ def random_subset(width: int, first_end: int, chance: random.Random) -> frozense
     return frozenset([*chosen, *range(first_end + 1, width)])
 
 
-PATTERNS: tuple[Pattern, ...] = (all_or_right, right_part, random_subset)
-"""In turn for the samples of a hole."""
+PATTERNS: dict[str, Pattern] = {
+    "typed": nothing,
+    "all_or_right": all_or_right,
+    "right_part": right_part,
+    "random_subset": random_subset,
+}
+"""By the names that a recipe has."""
 
 
 def add_noise(
     known_id: int, middle_ids: tuple[int, ...], width: int, masked: frozenset[int], *, end_id: int, mask_id: int
 ) -> Sample:
-    """The sample of a middle under a mask; a middle that is too long is cut to the width."""
+    """The sample of a middle under a mask; a middle that is too long is cut to the width.
+
+    Where nothing is masked, the block is causal and every slot has a loss.
+    """
     clean = (known_id, *middle_ids, *[end_id] * max(0, width - 1 - len(middle_ids)))[:width]
     first_end = len(middle_ids) + 1
     tokens = tuple(mask_id if slot in masked else token for slot, token in enumerate(clean))
-    weights = tuple(_weight(slot, first_end) if slot in masked else 0.0 for slot in range(1, width))
-    return Sample(tokens, clean[1:], weights)
+    asked = masked or range(1, min(first_end + 1, width))
+    weights = tuple(_weight(slot, first_end) if slot in asked else 0.0 for slot in range(1, width))
+    return Sample(tokens, clean[1:], weights, causal=not masked)
 
 
 def drop_after_end(sample: Sample, end_id: int) -> Sample:
@@ -73,7 +90,9 @@ def drop_after_end(sample: Sample, end_id: int) -> Sample:
     if end_id not in sample.tokens[1:]:
         return sample
     width = sample.tokens.index(end_id, 1) + 1
-    return Sample(sample.tokens[:width], sample.targets[: width - 1], sample.weights[: width - 1])
+    return replace(
+        sample, tokens=sample.tokens[:width], targets=sample.targets[: width - 1], weights=sample.weights[: width - 1]
+    )
 
 
 def _weight(slot: int, first_end: int) -> float:

@@ -39,7 +39,7 @@ class BatchConfig:
         holes: per document.
         cursors: of these that end at one place, each further on than the last, as when one types; they share the
             encoding of the suffix.
-        patterns: of noise per hole; they share the encoding of the context.
+        patterns: of each hole's samples, by name (`noise.py`); they share the encoding of the context.
         prefix_tokens: of a document's window, the prefix token included.
         suffix_tokens: most tokens of a suffix, the suffix token included.
         widths: slots of a block, slot 0 included; one is drawn per hole *without a look at its middle*, since a width
@@ -51,7 +51,7 @@ class BatchConfig:
     documents: int = 4
     holes: int = 8
     cursors: int = 1
-    patterns: int = 3
+    patterns: tuple[str, ...] = ("typed", "all_or_right", "random_subset")
     prefix_tokens: int = 256
     suffix_tokens: int = 48
     widths: tuple[int, ...] = (16,)
@@ -117,4 +117,4 @@ class Recipe:
     @property
     def samples_per_step(self) -> int:
         """Noise samples that one step learns from."""
-        return self.batch.documents * self.batch.holes * self.batch.patterns * self.accumulate
+        return self.batch.documents * self.batch.holes * len(self.batch.patterns) * self.accumulate
