@@ -158,9 +158,10 @@ class Batches(Dataset[Batch]):
         width = chance.choice(config.widths)
         samples: list[Sample] = []
         for name in config.patterns:
-            masked = PATTERNS[name](width, len(hole.target_ids) + 1, chance)
+            pattern = PATTERNS[name]
+            masked = pattern.masks(width, len(hole.target_ids) + 1, chance)
             ids = {"end_id": model.end_id, "mask_id": model.mask_id}
-            sample = add_noise(known_id, hole.target_ids, width, masked, **ids)
+            sample = add_noise(known_id, hole.target_ids, width, masked, **ids, causal=pattern.causal)
             samples.append(drop_after_end(sample, model.end_id) if config.drop_after_end else sample)
         return NoisyHole(document, hole, suffix_ids, tuple(samples))
 

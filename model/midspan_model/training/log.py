@@ -15,12 +15,18 @@ COLUMNS: tuple[str, ...] = (
     "heldout_loss",
     "heldout_right",
     "heldout_first_right",
+    "heldout_typed_right",
+    "heldout_ahead_right",
     "heldout_sure",
     "heldout_sure_right",
 )
 _PANELS = (
     ("loss", ("loss", "heldout_loss")),
-    ("share of held-out slots", ("heldout_first_right", "heldout_right", "heldout_sure", "heldout_sure_right")),
+    (
+        "right, of held-out slots",
+        ("heldout_typed_right", "heldout_first_right", "heldout_ahead_right", "heldout_right"),
+    ),
+    ("share of held-out slots", ("heldout_sure", "heldout_sure_right")),
 )
 
 

@@ -30,6 +30,10 @@ class Counts:
         sure_right: those of them that are right.
         first: the leftmost masked slots of samples of which nothing is known.
         first_right: those that are right.
+        typed: of causal samples, slots whose left side is known.
+        typed_right: those that are right.
+        ahead: of causal samples, slots with one mask to their left.
+        ahead_right: those that are right.
     """
 
     loss: float = 0.0
@@ -40,6 +44,10 @@ class Counts:
     sure_right: int = 0
     first: int = 0
     first_right: int = 0
+    typed: int = 0
+    typed_right: int = 0
+    ahead: int = 0
+    ahead_right: int = 0
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(*(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__))
@@ -50,17 +58,23 @@ class Counts:
             "heldout_loss": self.loss / max(self.weight, 1e-9),
             "heldout_right": self.right / max(self.slots, 1),
             "heldout_first_right": self.first_right / max(self.first, 1),
+            "heldout_typed_right": self.typed_right / max(self.typed, 1),
+            "heldout_ahead_right": self.ahead_right / max(self.ahead, 1),
             "heldout_sure": self.sure / max(self.slots, 1),
             "heldout_sure_right": self.sure_right / max(self.sure, 1),
         }
 
 
-def count(logits_PV: Tensor, targets_P: Tensor, weights_P: Tensor, first_P: Tensor) -> Counts:
-    """Loss and hits; `first_P` says which slots are the first of samples of which nothing is known."""
+def count(
+    logits_PV: Tensor, targets_P: Tensor, weights_P: Tensor, first_P: Tensor, typed_P: Tensor, ahead_P: Tensor
+) -> Counts:
+    """Loss and hits; the last three say which slots are of the kinds that `Counts` tells apart."""
     probability_P, guess_P = logits_PV.float().softmax(-1).max(-1)
     whole_P = weights_P == 1
-    right_P, sure_P, first_P = (guess_P == targets_P) & whole_P, (probability_P >= _SURE) & whole_P, first_P & whole_P
-    sums = [whole_P, right_P, sure_P, right_P & sure_P, first_P, right_P & first_P]
+    right_P, sure_P = (guess_P == targets_P) & whole_P, (probability_P >= _SURE) & whole_P
+    sums = [whole_P, right_P, sure_P, right_P & sure_P]
+    for kind_P in (first_P & whole_P, typed_P & whole_P, ahead_P & whole_P):
+        sums += [kind_P, right_P & kind_P]
     weight = float(weights_P.sum())
     with torch.no_grad():
         loss = float(cross_entropy(logits_PV, targets_P, weights_P)) * weight

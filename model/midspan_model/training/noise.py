@@ -1,4 +1,4 @@
-"""What is asked about a block: three patterns of masks, each a different stage of denoising, and typing. Pure.
+"""What is asked about a block: which slots are masked, and whether it is read as one types. Pure.
 
 A sequence is [slot 0, known][middle][end tokens up to the block's width]; `first_end` is the first end token's slot,
 at or behind the width if the middle does not fit.
@@ -14,8 +14,22 @@ _ALL_MASKED = 0.6
 _LATER_END_WEIGHT = 0.05
 _LATER_ENDS = 2
 
-Pattern = Callable[[int, int, random.Random], frozenset[int]]
+Masks = Callable[[int, int, random.Random], frozenset[int]]
 """From (width, first_end, chance) to the masked slots; slot 0 never is."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """How a sample is made.
+
+    Attributes:
+        masks: which slots are masked.
+        causal: no slot sees what stands to its right, and every slot has a loss: those with a known left side learn
+            to type, the masks behind them to look ahead (Monea et al., arXiv 2311.13581).
+    """
+
+    masks: Masks
+    causal: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,9 +62,14 @@ def right_part(width: int, first_end: int, chance: random.Random) -> frozenset[i
 
 
 def nothing(width: int, first_end: int, chance: random.Random) -> frozenset[int]:
-    """No slot: every one learns to type the next, seeing the suffix but nothing to its right."""
+    """No slot."""
     del width, first_end, chance
     return frozenset()
+
+
+def right_or_nothing(width: int, first_end: int, chance: random.Random) -> frozenset[int]:
+    """From a slot of the middle, its end token or the slot behind it, to the block's end."""
+    return frozenset(range(chance.randint(1, min(first_end + 1, width)), width))
 
 
 def random_subset(width: int, first_end: int, chance: random.Random) -> frozenset[int]:
@@ -62,27 +81,34 @@ def random_subset(width: int, first_end: int, chance: random.Random) -> frozense
 
 
 PATTERNS: dict[str, Pattern] = {
-    "typed": nothing,
-    "all_or_right": all_or_right,
-    "right_part": right_part,
-    "random_subset": random_subset,
+    "typed": Pattern(nothing, causal=True),
+    "ahead": Pattern(right_or_nothing, causal=True),
+    "all_or_right": Pattern(all_or_right),
+    "right_part": Pattern(right_part),
+    "random_subset": Pattern(random_subset),
 }
 """By the names that a recipe has."""
 
 
 def add_noise(
-    known_id: int, middle_ids: tuple[int, ...], width: int, masked: frozenset[int], *, end_id: int, mask_id: int
+    known_id: int,
+    middle_ids: tuple[int, ...],
+    width: int,
+    masked: frozenset[int],
+    *,
+    end_id: int,
+    mask_id: int,
+    causal: bool = False,
 ) -> Sample:
     """The sample of a middle under a mask; a middle that is too long is cut to the width.
 
-    Where nothing is masked, the block is causal and every slot has a loss.
+    Masked slots have a loss, and in a causal block all.
     """
     clean = (known_id, *middle_ids, *[end_id] * max(0, width - 1 - len(middle_ids)))[:width]
     first_end = len(middle_ids) + 1
     tokens = tuple(mask_id if slot in masked else token for slot, token in enumerate(clean))
-    asked = masked or range(1, min(first_end + 1, width))
-    weights = tuple(_weight(slot, first_end) if slot in asked else 0.0 for slot in range(1, width))
-    return Sample(tokens, clean[1:], weights, causal=not masked)
+    weights = tuple(_weight(slot, first_end) if causal or slot in masked else 0.0 for slot in range(1, width))
+    return Sample(tokens, clean[1:], weights, causal)
 
 
 def drop_after_end(sample: Sample, end_id: int) -> Sample:

@@ -51,7 +51,7 @@ class BatchConfig:
     documents: int = 4
     holes: int = 8
     cursors: int = 1
-    patterns: tuple[str, ...] = ("typed", "all_or_right", "random_subset")
+    patterns: tuple[str, ...] = ("ahead", "all_or_right", "random_subset", "ahead")
     prefix_tokens: int = 256
     suffix_tokens: int = 48
     widths: tuple[int, ...] = (16,)

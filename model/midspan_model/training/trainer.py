@@ -101,9 +101,8 @@ class Trainer:
         counts = Counts()
         for batch in (batch.to(self.recipe.device) for batch in self._heldout):
             logits_PV, places_P = self._forward(batch)
-            first = torch.zeros_like(batch.tokens_RML, dtype=torch.bool)
-            first[..., 0] = nothing_known(batch, self._mask_id)
-            counts += count(logits_PV, *_at(places_P, batch), first.flatten()[places_P])
+            kinds = (kind_RML.flatten()[places_P] for kind_RML in kinds_of_slots(batch, self._mask_id))
+            counts += count(logits_PV, *_at(places_P, batch), *kinds)
         return counts.rates()
 
     def save(self) -> None:
@@ -188,6 +187,15 @@ class Trainer:
 def _at(places_P: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
     """Targets and weights at places of the flattened (R, M, L)."""
     return batch.targets_RML.flatten()[places_P], batch.weights_RML.flatten()[places_P]
+
+
+def kinds_of_slots(batch: Batch, mask_id: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Which slots (R, M, L) are first, typed and ahead, as `Counts` tells them apart."""
+    first_RML = torch.zeros_like(batch.tokens_RML, dtype=torch.bool)
+    first_RML[..., 0] = nothing_known(batch, mask_id)
+    n_masks_RML = (batch.tokens_RML == mask_id).cumsum(-1)  # seen by the slot: its own token and all to the left
+    causal_RM1 = batch.causal_RM[..., None]
+    return first_RML, causal_RM1 & (n_masks_RML == 0), causal_RM1 & (n_masks_RML == 1)
 
 
 def nothing_known(batch: Batch, mask_id: int) -> torch.Tensor:
