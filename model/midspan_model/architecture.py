@@ -79,6 +79,8 @@ class Transformer(nn.Module):
     def encode_suffix(self, ids: list[int], cache: ContextCache) -> None:
         """Put another suffix into `cache`; its positions begin at 0."""
         cache.suffix_ids = []  # stays empty if this call is cut short
+        if not ids:
+            return
         start = cache.suffix_room - len(ids)
         self._run(ids, cache, start, start, 0, causal=True)
         cache.suffix_ids = list(ids)

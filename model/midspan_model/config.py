@@ -70,7 +70,10 @@ class DenoiseConfig:
         max_line_blocks: the same where one line is wanted; two hold 98 % of single-line middles.
         prefix_tokens: most tokens of the prefix.
         suffix_tokens: most tokens of the suffix, its first special token included.
-        typing: where one line is wanted up to the line's end, let the trunk type it too, and take the surer of both.
+        typing: type the middle, from left to right with look-ahead (`typewriter.py`).
+        look_ahead: masks behind the token that is typed; they change the number of forwards only.
+        denoising: denoise blocks of masks too where typing is not sure, and take the surer of both.
+        sure: a typed middle of at least this probability needs no other; at 0.5 no other can have more.
         encode_chunk: context tokens encoded between two questions whether to stop.
         cached_contexts: documents whose keys and values are kept.
     """
@@ -81,5 +84,8 @@ class DenoiseConfig:
     prefix_tokens: int = 512
     suffix_tokens: int = 48
     typing: bool = True
+    look_ahead: int = 3
+    denoising: bool = True
+    sure: float = 0.5
     encode_chunk: int = 64
     cached_contexts: int = 4

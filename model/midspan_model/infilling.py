@@ -20,8 +20,9 @@ from midspan_model.denoising.loop import StopSignal, denoise
 from midspan_model.ending import find_end
 from midspan_model.growth import Draft, Growth
 from midspan_model.kv_cache import ContextCache, ContextPool
+from midspan_model.spelling import spell
 from midspan_model.tokenizer import Tokenizer
-from midspan_model.typewriter import type_lines
+from midspan_model.typewriter import MAX_LINE_TOKENS, LookAhead, Typewriter
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,12 @@ class Middle:
 
     Attributes:
         text: the middle.
-        confidence: product of the slots' confidences; no probability of being right.
+        confidence: product of the slots' confidences and the end's; no probability of being right.
         token_ids: its tokens; the first ones may reproduce characters before the cursor.
         spans: for each token the code points of `text` it stands for.
         confidences: for each token the confidence it was committed with.
         finish: why it ends here.
-        n_forwards: forwards of the denoiser, and of the trunk where it typed.
+        n_forwards: of the denoiser.
         cost: of the context.
         elapsed_ms: wall time.
     """
@@ -74,6 +75,16 @@ class Middle:
 
 OnDraft = Callable[[int, list[tuple[str | None, bool]]], None]
 """Called after each forward: how many so far, and each slot's text (None: masked) and whether it is fresh."""
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One question while it is answered: what goes through all stages."""
+
+    question: Question
+    stop: StopSignal
+    on_draft: OnDraft | None
+    cache: ContextCache
 
 
 class Infiller:
@@ -104,17 +115,25 @@ class Infiller:
 
     @torch.inference_mode()
     def infill(self, question: Question, stop: StopSignal, on_draft: OnDraft | None = None) -> Middle | None:
-        """Fill the middle.
+        """Fill the middle: typed, and where that is not sure denoised too; the surer of both is taken.
 
         Returns:
             the middle; None if cancelled, or if time was up before what precedes the cursor was reproduced.
         """
         began_s = time.perf_counter()
         canvas = build_canvas(question.prefix, question.suffix, self.tokenizer, self.trunk.config, self.config)
-        growth = Growth(canvas, self.tokenizer, self.width)
-        finish = self._grow(growth, question, stop, on_draft)
-        if finish in {Finish.END, Finish.LINE, Finish.LENGTH, Finish.UNSURE} and self._may_type(question):
-            finish = self._type(growth, question, finish, stop, on_draft)
+        task = _Task(question, stop, on_draft, self.contexts.take(canvas.prefix_ids))
+        growth, finish = Growth(canvas, self.tokenizer, self.width), None
+        if self.config.typing and question.draft is None:
+            finish = self._type(growth, task)
+        if finish is None or (self.config.denoising and self._wants_more(growth, question, finish)):
+            other = Growth(canvas, self.tokenizer, self.width, n_forwards=growth.n_forwards, cost=growth.cost)
+            denoised = self._grow(other, task)
+            if denoised in {Finish.END, Finish.LINE, Finish.LENGTH} and self.config.typing:
+                self._score(other, task)
+            if finish is None or denoised is Finish.CANCELLED or other.confidence > growth.confidence:
+                growth, finish = other, denoised
+            growth.n_forwards = other.n_forwards
         if finish is Finish.CANCELLED or growth.n_forwards == 0 or not growth.is_healed:
             return None
         text, spans = growth.spell()
@@ -132,21 +151,74 @@ class Infiller:
             elapsed_ms=1e3 * (time.perf_counter() - began_s),
         )
 
-    def _grow(self, growth: Growth, question: Question, stop: StopSignal, on_draft: OnDraft | None) -> Finish:
+    def _type(self, growth: Growth, task: _Task) -> Finish:
+        """Type the middle with look-ahead."""
+        canvas, question, stop, on_draft = growth.canvas, task.question, task.stop, task.on_draft
+        if not self._encode(growth, task):
+            return Finish.CANCELLED if stop.cancelled() else Finish.DEADLINE
+        typewriter = self._typewriter(growth, task)
+        typed = typewriter.typed
+
+        def on_typed(n_fresh: int, n_masks: int) -> bool:
+            text, spans = spell(typed.token_ids, len(canvas.healed), self.tokenizer)
+            if on_draft is not None:
+                slots = [(text[a:b], index >= len(spans) - n_fresh) for index, (a, b) in enumerate(spans)]
+                on_draft(typed.n_forwards, [*slots, *[(None, False)] * n_masks])
+            return find_end(text, question.max_lines, question.min_indent) is not None
+
+        typewriter.type(stop, question.floor, LookAhead(self.config.look_ahead), on_typed=on_typed)
+        growth.token_ids, growth.confidences = typed.token_ids, typed.confidences
+        growth.end_confidence, growth.n_forwards = typed.end_confidence, typed.n_forwards
+        if stop.cancelled():
+            return Finish.CANCELLED
+        if typed.ended or find_end(growth.spell()[0], question.max_lines, question.min_indent) is not None:
+            return Finish.LINE
+        if stop.expired():
+            return Finish.DEADLINE
+        return Finish.UNSURE if typed.confidence <= question.floor or not growth.is_healed else Finish.LENGTH
+
+    def _score(self, growth: Growth, task: _Task) -> None:
+        """Give what was denoised the probabilities that typing gives it, so that both are on one scale."""
+        if self._encode(growth, task, n_tokens=0):
+            typed = self._typewriter(growth, task).score(growth.token_ids)
+            growth.n_forwards += 1
+            growth.confidences[: len(typed.confidences)] = typed.confidences
+            growth.end_confidence = typed.end_confidence
+
+    def _typewriter(self, growth: Growth, task: _Task) -> Typewriter:
+        canvas, question, cache = growth.canvas, task.question, task.cache
+
+        def forward(ids: list[int], n_known: int) -> torch.Tensor:
+            return self.denoiser.logits(self.denoiser.forward_block(ids, cache, n_kept=n_known, causal=True))
+
+        n_most = MAX_LINE_TOKENS if question.max_lines == 1 else self.config.max_blocks * self.width
+        return Typewriter(
+            forward,
+            self.constraints,
+            canvas.prefix_ids[-1],
+            canvas.healed,
+            n_lines=question.max_lines,
+            max_tokens=n_most,
+        )
+
+    def _wants_more(self, growth: Growth, question: Question, finish: Finish) -> bool:
+        """Whether another middle may be surer than what was typed, and still be wanted."""
+        return finish in {Finish.LINE, Finish.LENGTH} and question.floor < growth.confidence < self.config.sure
+
+    def _grow(self, growth: Growth, task: _Task) -> Finish:
         """Denoise block after block until the middle ends."""
-        cache = self.contexts.take(growth.canvas.prefix_ids)
-        draft = question.draft
+        question, stop, draft = task.question, task.stop, task.question.draft
         if draft is not None:
             growth.start_from(draft)
         policy = partial(policies.threshold, threshold=self.config.threshold)
         max_blocks = self.config.max_line_blocks if question.max_lines == 1 else self.config.max_blocks
         while len(growth.token_ids) < max_blocks * self.width:
-            if not self._encode(growth, cache, stop):
+            if not self._encode(growth, task):
                 return Finish.CANCELLED if stop.cancelled() else Finish.DEADLINE
             block = growth.next_block(self.constraints, question.max_lines, question.floor, draft)
             draft = None
-            on_step = None if on_draft is None else partial(_show, growth, on_draft)
-            finish, n_forwards = denoise(partial(self._forward, cache), block, policy, stop, on_step)
+            on_step = None if task.on_draft is None else partial(_show, growth, task.on_draft)
+            finish, n_forwards = denoise(partial(self._forward, task.cache), block, policy, stop, on_step)
             growth.n_forwards += n_forwards
             growth.take(block)
             if finish is not Finish.LENGTH:
@@ -155,37 +227,11 @@ class Infiller:
                 return Finish.LINE
         return Finish.LENGTH
 
-    def _may_type(self, question: Question) -> bool:
-        """Whether the trunk, which does not see the suffix, can know where the middle ends."""
-        at_line_end = question.suffix[:1] in {"", "\n", "\r"}
-        return self.config.typing and at_line_end and question.max_lines == 1 and question.draft is None
-
-    def _type(
-        self, growth: Growth, question: Question, finish: Finish, stop: StopSignal, on_draft: OnDraft | None
-    ) -> Finish:
-        """Let the trunk type the line too, as long as it is surer than the draft; if it is to the end, take that.
-
-        So the trunk's own typing is the floor, whatever the adapter has learnt.
-        """
-        canvas, floor = growth.canvas, max(growth.confidence, question.floor)
-        cache = self.contexts.take(canvas.prefix_ids)
-        typed = type_lines(self.trunk, self.constraints, canvas, cache, stop, floor=floor)
-        growth.n_forwards += typed.n_forwards
-        if stop.cancelled():
-            return Finish.CANCELLED
-        n_bytes = sum(len(self.tokenizer.token_bytes(token_id)) for token_id in typed.token_ids)
-        if not typed.ended or typed.confidence <= floor or n_bytes <= len(canvas.healed):
-            return finish
-        growth.token_ids, growth.confidences, growth.end_confidence = typed.token_ids, typed.confidences, 1.0
-        if on_draft is not None:
-            text, spans = growth.spell()
-            on_draft(growth.n_forwards, [(text[start:end], True) for start, end in spans])
-        return Finish.LINE
-
-    def _encode(self, growth: Growth, cache: ContextCache, stop: StopSignal) -> bool:
-        """Bring the cache up to the token before the next block; False if stopped."""
-        prefix_ids, suffix_ids = growth.known_ids[:-1], growth.canvas.suffix_ids
-        return encode_context(self.trunk, cache, prefix_ids, suffix_ids, self.config.encode_chunk, stop, growth.cost)
+    def _encode(self, growth: Growth, task: _Task, n_tokens: int | None = None) -> bool:
+        """Bring the cache up to the token before the next block, or behind so many tokens; False if stopped."""
+        known_ids = [*growth.canvas.prefix_ids, *growth.token_ids[:n_tokens]]
+        suffix_ids, chunk = growth.canvas.suffix_ids, self.config.encode_chunk
+        return encode_context(self.trunk, task.cache, known_ids[:-1], suffix_ids, chunk, task.stop, growth.cost)
 
     def _forward(self, cache: ContextCache, ids: list[int], slots: list[int]) -> torch.Tensor:
         """One denoiser forward; logits_MV only for the slots wanted, each predicted by its left neighbour."""

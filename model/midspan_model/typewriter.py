@@ -1,9 +1,11 @@
-"""Typing: each token is chosen by its left side and the text behind, as an autoregressive infiller does.
+"""Typing with look-ahead: each token is chosen by its left side and the text behind, several of them a forward.
 
-Drafts make it fast without changing it: where somebody guesses what follows, one forward checks all of the guess, and
-what agrees is kept (speculative decoding: Leviathan et al., arXiv 2211.17192; greedy, so that nothing is sampled).
+Behind the token that is to be continued stand masks. Their slots guess the tokens further on; the next forward reads
+the guesses in place, keeps those that it would have typed itself, and looks ahead from there. So the answer is that of
+typing one token a forward, in fewer of them: blockwise decoding (Stern et al., arXiv 1811.03115) with masks as the
+look-ahead (Monea et al., arXiv 2311.13581). A draft from elsewhere is read in the same way.
 
-Shapes: T tokens of a forward, V vocabulary.
+Shapes: T tokens of a forward, M = 1, V vocabulary.
 """
 
 from __future__ import annotations
@@ -19,10 +21,10 @@ from midspan_model.denoising.loop import StopSignal
 MAX_LINE_TOKENS = 40
 
 TypeForward = Callable[[list[int], int], Tensor]
-"""(tokens, tokens of earlier calls that stand before them) -> logits_TV in float32, row t for what follows token t."""
+"""(tokens, number of tokens that stand before them) -> logits_TV in float32; row t predicts what follows token t."""
 
-DraftSource = Callable[[list[int]], Sequence[int]]
-"""Tokens typed so far -> a guess of those that follow; nothing if there is none that is worth a look."""
+OnTyped = Callable[[int, int], bool]
+"""Called after each forward with the tokens it has added and the masks it looked ahead with; true: that is enough."""
 
 
 @dataclass
@@ -33,7 +35,7 @@ class Typed:
         token_ids: the first ones reproduce what is healed; a line break that ends it is not among them.
         confidences: their probabilities.
         confidence: product of these, and of the end's.
-        end_confidence: of the end; 1 before it has come.
+        end_confidence: of the end, in whatever way; 1 before it has come.
         n_forwards: of the model.
         ended: whether it came to its end: the end token or the last line break wanted.
     """
@@ -46,71 +48,132 @@ class Typed:
     ended: bool = False
 
 
-def no_drafts(_token_ids: list[int]) -> Sequence[int]:
-    """Nobody guesses: one token a forward."""
-    return ()
+@dataclass(frozen=True)
+class LookAhead:
+    """How far and how boldly.
+
+    Attributes:
+        n_masks: slots that guess, behind the one that types.
+        least: a guess less confident than this is not read, nor what stands behind it.
+    """
+
+    n_masks: int = 0
+    least: float = 0.3
 
 
-def type_lines(
-    forward: TypeForward,
-    constraints: Constraints,
-    known_id: int,
-    heal: bytes,
-    stop: StopSignal,
-    *,
-    n_lines: int = 1,
-    max_tokens: int = MAX_LINE_TOKENS,
-    floor: float = 0.0,
-    drafts: DraftSource = no_drafts,
-) -> Typed:
-    """Type greedily, until so many lines end, or it is no more confident than `floor`, or `stop` says so.
-
-    A middle that is empty but for healed bytes is none: it may not end before it has begun.
+class Typewriter:
+    """Types one middle.
 
     Args:
         forward: of the model that types.
         constraints: what a token may be.
         known_id: the token in front of the middle.
         heal: bytes that the first tokens have to reproduce.
-        stop: asked before each forward.
         n_lines: line breaks until the end.
         max_tokens: most tokens.
-        floor: a middle less confident than this is not wanted.
-        drafts: guesses what follows; changes the number of forwards only.
     """
-    typed, n_known, n_breaks, is_bare = Typed(), 0, 0, True
-    pending = [known_id]
-    while typed.confidence > floor and not (stop.cancelled() or stop.expired()):
-        draft = list(drafts(typed.token_ids))[: max_tokens - len(typed.token_ids) - 1]
-        logits_TV = forward([*pending, *draft], n_known)[len(pending) - 1 :]
-        typed.n_forwards += 1
-        n_known += len(pending)
-        for row, drafted in enumerate([*draft, None]):
-            logits_MV = logits_TV[row : row + 1]
-            constraints.apply(logits_MV, [0], {}, heal)
-            if logits_MV.isneginf().all():  # nothing that is allowed heals the cut
-                return typed
-            probability_V = logits_MV[0].softmax(-1)
-            at_end = probability_V[constraints.ends_at_once(n_lines - n_breaks)].sum() if not heal else None
-            if is_bare and not heal:  # what the empty middle was worth stays in the sum
-                probability_V[constraints.ends_at_once(n_lines - n_breaks)] = 0
-            token_id = int(probability_V.argmax())
-            confidence = float(probability_V[token_id])
-            n_breaks += 0 if token_id == constraints.end_id else constraints.line_breaks(token_id, heal)
-            if token_id == constraints.end_id or n_breaks >= n_lines:
-                typed.end_confidence = confidence if at_end is None else float(at_end)
-                typed.confidence *= typed.end_confidence
-                typed.ended = True
-                return typed
-            is_bare = is_bare and not constraints.is_longer(token_id, heal)
-            typed.token_ids.append(token_id)
-            typed.confidences.append(confidence)
-            typed.confidence *= confidence
-            heal = constraints.after(token_id, heal)
-            if len(typed.token_ids) >= max_tokens:
-                return typed
-            if token_id != drafted:
-                pending = [token_id]
+
+    def __init__(
+        self,
+        forward: TypeForward,
+        constraints: Constraints,
+        known_id: int,
+        heal: bytes,
+        *,
+        n_lines: int = 1,
+        max_tokens: int = MAX_LINE_TOKENS,
+    ) -> None:
+        self.typed = Typed()
+        self._forward, self._constraints, self._max_tokens = forward, constraints, max_tokens
+        self._pending, self._n_known = known_id, 0
+        self._heal, self._n_left, self._is_bare, self._is_over = heal, n_lines, True, False
+
+    def type(
+        self,
+        stop: StopSignal,
+        floor: float = 0.0,
+        ahead: LookAhead | None = None,
+        draft: Sequence[int] = (),
+        on_typed: OnTyped | None = None,
+    ) -> Typed:
+        """Type greedily until the end, or until it is no more confident than `floor`, or `stop` says so.
+
+        Args:
+            stop: asked before each forward.
+            floor: a middle less confident than this is not wanted.
+            ahead: changes the number of forwards only.
+            draft: tokens that may follow; the same.
+            on_typed: told of every forward.
+        """
+        typed, ahead = self.typed, ahead or LookAhead()
+        while typed.confidence > floor and not (stop.cancelled() or stop.expired()):
+            room = self._max_tokens - len(typed.token_ids)
+            draft = list(draft)[: room - 1]
+            masks = [self._constraints.mask_id] * min(ahead.n_masks, room - 1 - len(draft))
+            logits_TV = self._forward([self._pending, *draft, *masks], self._n_known)
+            typed.n_forwards += 1
+            n_read = self._read(logits_TV, draft)
+            is_enough = on_typed is not None and on_typed(n_read + 1, len(masks))
+            if self._is_over or is_enough or len(typed.token_ids) >= self._max_tokens:
                 break
-            n_known += 1
-    return typed
+            draft = self._guesses(logits_TV[1 + len(draft) :], ahead.least) if n_read == len(draft) else ()
+        return typed
+
+    def score(self, token_ids: Sequence[int]) -> Typed:
+        """The same tokens with the probabilities that typing gives them, by one forward."""
+        logits_TV = self._forward([self._pending, *token_ids], self._n_known)
+        self.typed.n_forwards += 1
+        for row, token_id in enumerate([*token_ids, self._constraints.end_id]):
+            if not self._is_over:
+                self._take(logits_TV[row : row + 1], token_id)
+        return self.typed
+
+    def _read(self, logits_TV: Tensor, draft: Sequence[int]) -> int:
+        """Type from the rows as long as the draft is what would have been typed; how much of it was."""
+        self._n_known += 1
+        for row, drafted in enumerate([*draft, None]):
+            token_id = self._take(logits_TV[row : row + 1])
+            if token_id is None or token_id != drafted:
+                self._pending = token_id if token_id is not None else self._pending
+                return row
+            self._n_known += 1
+        raise AssertionError("the last row has no draft")
+
+    def _take(self, logits_MV: Tensor, wanted: int | None = None) -> int | None:
+        """Add the likeliest token, or the one wanted; None if that is the end, or there is none."""
+        typed, constraints = self.typed, self._constraints
+        constraints.apply(logits_MV, [0], {}, self._heal)
+        if logits_MV.isneginf().all():  # nothing that is allowed heals the cut
+            self._is_over = True
+            return None
+        probability_V = logits_MV[0].softmax(-1)
+        ends = constraints.ends_at_once(self._n_left)
+        end_confidence = float(probability_V[ends].sum())
+        if self._is_bare and not self._heal:  # an empty middle is none; what it was worth stays in the sum
+            probability_V[ends] = 0
+        token_id = int(probability_V.argmax()) if wanted is None else wanted
+        if token_id != constraints.end_id:
+            self._n_left -= constraints.line_breaks(token_id, self._heal)
+        if token_id == constraints.end_id or self._n_left <= 0:
+            typed.end_confidence, typed.ended, self._is_over = end_confidence, True, True
+            typed.confidence *= end_confidence
+            return None
+        self._is_bare = self._is_bare and not constraints.is_longer(token_id, self._heal)
+        self._heal = constraints.after(token_id, self._heal)
+        typed.token_ids.append(token_id)
+        typed.confidences.append(float(probability_V[token_id]))
+        typed.confidence *= typed.confidences[-1]
+        return token_id
+
+    def _guesses(self, logits_TV: Tensor, least: float) -> list[int]:
+        """The masked slots' guesses, up to the first that is not confident or is the end."""
+        if not len(logits_TV):
+            return []
+        self._constraints.apply(logits_TV, range(len(logits_TV)), {}, b"")
+        confidence_T, token_T = logits_TV.softmax(-1).max(-1)
+        guesses: list[int] = []
+        for confidence, token_id in zip(confidence_T.tolist(), token_T.tolist(), strict=True):
+            if confidence < least or token_id == self._constraints.end_id:
+                break
+            guesses.append(token_id)
+        return guesses

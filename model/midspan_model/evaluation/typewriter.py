@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 
 from midspan_model.canvas import build_canvas
+from midspan_model.context_encoding import EncodingCost, encode_context
 from midspan_model.infilling import Infiller
 from midspan_model.spelling import spell
-from midspan_model.typewriter import MAX_LINE_TOKENS
-from midspan_model.typewriter import type_lines as type_canvas
+from midspan_model.typewriter import MAX_LINE_TOKENS, Typewriter
 
 _MAX_TOKENS = 80
 
@@ -27,7 +27,7 @@ class NeverStop:
 
 @torch.inference_mode()
 def type_lines(infiller: Infiller, prefix: str, n_lines: int = 1) -> tuple[str, float, int]:
-    """Greedy to the end of the line.
+    """Greedy to the end of the line, one token a forward.
 
     Args:
         infiller: whose trunk types.
@@ -35,16 +35,20 @@ def type_lines(infiller: Infiller, prefix: str, n_lines: int = 1) -> tuple[str, 
         n_lines: lines to type; a caller may tell the true number, as the control cannot see what follows.
 
     Returns:
-        the middle, the product of its tokens' probabilities, and the number of forwards.
+        the middle, its probability, and the number of forwards.
     """
-    canvas = build_canvas(prefix, "", infiller.tokenizer, infiller.trunk.config, infiller.config)
-    typed = type_canvas(
-        infiller.trunk,
-        infiller.constraints,
-        canvas,
-        infiller.contexts.take(canvas.prefix_ids),
-        NeverStop(),
-        n_lines=n_lines,
-        max_tokens=MAX_LINE_TOKENS if n_lines == 1 else _MAX_TOKENS,
+    config = infiller.config
+    canvas = build_canvas(prefix, "", infiller.tokenizer, infiller.trunk.config, config)
+    cache = infiller.contexts.take(canvas.prefix_ids)
+    known_ids = canvas.prefix_ids[:-1]
+    encode_context(infiller.trunk, cache, known_ids, (), config.encode_chunk, NeverStop(), EncodingCost())
+
+    def forward(ids: list[int], n_known: int) -> torch.Tensor:
+        return infiller.trunk.logits(infiller.trunk.forward_block(ids, cache, n_kept=n_known, causal=True))
+
+    max_tokens = MAX_LINE_TOKENS if n_lines == 1 else _MAX_TOKENS
+    typewriter = Typewriter(
+        forward, infiller.constraints, canvas.prefix_ids[-1], canvas.healed, n_lines=n_lines, max_tokens=max_tokens
     )
+    typed = typewriter.type(NeverStop())
     return spell(typed.token_ids, len(canvas.healed), infiller.tokenizer)[0], typed.confidence, typed.n_forwards
