@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 from evaluation_texts import GO, PYTHON, write_tasks
+from midspan_model.errors import ModelError
 from midspan_model.evaluation import command
 from midspan_model.evaluation.humaneval import FILES
-from midspan_model.evaluation.ways import NEVER_SURE, threshold_name, ways_of
+from midspan_model.evaluation.ways import ways_of
 from tiny_model import tiny_infiller
 
+WAYS = ("control", "midspan", "one-at-a-time", "no-suffix", "denoising-0.9")
 FIGURES = {"exact", "similarity", "parses", "pass@1", "empty", "forwards", "tokens/forward", "median ms"}
 
 
@@ -42,21 +44,20 @@ def test_local_holes_beside_the_control(
     text, report = report_of(
         capsys,
         *("local", "--source", project, "--model", tiny_checkpoint, "--n", 2, "--threads", 1),
-        *("--threshold", 0.9, "--threshold", 2, "--without-suffix", "--show"),
+        *(part for way in WAYS for part in ("--way", way)),
+        "--show",
     )
     assert len(report["results"]) == 4 * 3, "four kinds, of two languages and of both"
     for result in report["results"]:
         assert result["n"] == (4 if result["language"] == "all languages" else 2)
-        assert list(result["ways"]) == ["typing", "denoising 0.9", "one at a time", "no suffix"]
+        assert list(result["ways"]) == list(WAYS)
         for figures in result["ways"].values():
             assert figures.keys() >= FIGURES
             low_to_high = [(low, value, high) for value, low, high in filter(None, figures.values())]
             assert all(low <= value <= high for low, value, high in low_to_high)
             assert figures["pass@1"] is None
-        assert result["exact_difference"].keys() == {
-            f"denoising 0.9 less {name}" for name in ("typing", "one at a time", "no suffix")
-        }
-    by_language = {result["language"]: result["ways"]["typing"]["parses"] for result in report["results"]}
+        assert result["exact_difference"].keys() == {f"midspan less {name}" for name in WAYS if name != "midspan"}
+    by_language = {result["language"]: result["ways"]["control"]["parses"] for result in report["results"]}
     assert by_language["python"] is not None
     assert by_language["go"] is None, "nobody here knows Go's grammar"
     sha256 = hashlib.sha256((tiny_checkpoint / "trunk.safetensors").read_bytes()).hexdigest()
@@ -77,11 +78,11 @@ def test_every_answer_is_kept(
         *("--model", tiny_checkpoint, "--threads", 1),
     )
     kept = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    assert [answer["way"] for answer in kept] == ["typing", "denoising 0.9"] * 2
+    assert [answer["way"] for answer in kept] == ["control", "midspan"] * 2
     for answer in kept:
         assert (GO * 4)[answer["offset"] :].startswith(answer["wanted"])
-    exact = [answer["exact"] for answer in kept if answer["way"] == "typing"]
-    assert report["results"][0]["ways"]["typing"]["exact"][0] == sum(exact) / 2
+    exact = [answer["exact"] for answer in kept if answer["way"] == "control"]
+    assert report["results"][0]["ways"]["control"]["exact"][0] == sum(exact) / 2
 
 
 def test_a_caller_may_know_more_grammars(
@@ -100,7 +101,7 @@ def test_a_caller_may_know_more_grammars(
         parses=parses,
     )
     assert set(asked) == {"go"}
-    assert report["results"][0]["ways"]["typing"]["parses"] == [0.0, 0.0, 0.0]
+    assert report["results"][0]["ways"]["control"]["parses"] == [0.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize("run", [False, True])
@@ -111,13 +112,13 @@ def test_generated_programs_are_run_only_if_asked_for(
     flags = ["--run-programs"] if run else []
     text, report = report_of(
         capsys,
-        *("humaneval-single-line", "--data", tmp_path, "--model", tiny_checkpoint, "--threads", 1, "--no-control"),
+        *("humaneval-single-line", "--data", tmp_path, "--model", tiny_checkpoint, "--threads", 1, "--way", "midspan"),
         *flags,
     )
     (result,) = report["results"]
-    assert list(result["ways"]) == ["denoising 0.9"]
+    assert list(result["ways"]) == ["midspan"]
     assert (report["programs"] is not None) == run
-    assert (result["ways"]["denoising 0.9"]["pass@1"] is not None) == run
+    assert (result["ways"]["midspan"]["pass@1"] is not None) == run
     assert result["n_checks_passed"] == (1 if run else None), "the second task's own middle fails its test"
     assert ("pass their own tests" in text) == run
 
@@ -139,13 +140,39 @@ def test_one_token_at_a_time_takes_a_forward_for_each(tiny_checkpoint: Path, pro
     from midspan_model.evaluation.sources import read_sources
 
     infiller = tiny_infiller(tiny_checkpoint)
-    ways = ways_of(infiller, [0.0, NEVER_SURE], control=True, without_suffix=True)
+    ways = ways_of(infiller, ["denoising-0", "denoising-2", "one-at-a-time", "ahead-3", "midspan", "no-suffix"])
     holes = cut_holes(read_sources(project), "single-line", 6, 0)
     answers = {name: [way(hole) for hole in holes] for name, way in ways.items()}
     n_forwards = {name: sum(answer.n_forwards for answer in found) for name, found in answers.items()}
-    assert n_forwards[threshold_name(0.0)] < n_forwards[threshold_name(NEVER_SURE)]
-    at_once, without = answers[threshold_name(0.0)], answers["no suffix"]
-    assert [answer.middle for answer in at_once] != [answer.middle for answer in without], "the suffix is seen"
+    assert n_forwards["denoising-0"] < n_forwards["denoising-2"]
+    assert n_forwards["ahead-3"] <= n_forwards["one-at-a-time"]
+    middles = {name: [answer.middle for answer in found] for name, found in answers.items()}
+    assert middles["ahead-3"] == middles["one-at-a-time"]
+    assert middles["midspan"] != middles["no-suffix"], "the suffix is seen"
+
+
+def test_there_is_no_other_way(tiny_checkpoint: Path) -> None:
+    for name in ("", "typing", "ahead-", "ahead-x", "denoising", "denoising-."):
+        with pytest.raises(ModelError, match="no way is called"):
+            ways_of(tiny_infiller(tiny_checkpoint), [name])
+
+
+def test_stored_contexts_change_no_answer(tiny_checkpoint: Path, project: Path, tmp_path: Path) -> None:
+    from midspan_model.evaluation.contexts import ContextStore
+    from midspan_model.evaluation.holes import cut_holes
+    from midspan_model.evaluation.sources import read_sources
+
+    store = ContextStore(tmp_path / "contexts", "of the tiny trunk")
+    infiller = tiny_infiller(tiny_checkpoint)
+    holes = cut_holes(read_sources(project), "single-line", 3, 0)
+    for name in ("control", "midspan", "no-suffix"):
+        plain, first, again = (ways_of(infiller, [name], contexts)[name] for contexts in (None, store, store))
+        for hole in holes:
+            answers = [way(hole) for way in (plain, first, again)]
+            assert len({(answer.middle, answer.n_forwards) for answer in answers}) == 1
+            assert answers[2].confidence == pytest.approx(answers[0].confidence, rel=1e-4)
+    files = {file.name for file in (tmp_path / "contexts").iterdir()}
+    assert len(files) == 3 + 3 + 1, "prefixes, suffixes and the empty suffix"
 
 
 def test_no_hole_finds_the_context_of_an_earlier_one(tiny_checkpoint: Path) -> None:
@@ -162,11 +189,11 @@ def test_the_control_sees_nothing_behind_the_cursor(tiny_checkpoint: Path, proje
     from midspan_model.evaluation.holes import cut_holes
     from midspan_model.evaluation.sources import read_sources
 
-    ways = ways_of(tiny_infiller(tiny_checkpoint), [0.9], control=True, without_suffix=False)
+    ways = ways_of(tiny_infiller(tiny_checkpoint), ["control"])
     for kind in ("single-line", "multi-line"):
         for hole in cut_holes(read_sources(project), kind, 4, 0):
-            typed = ways["typing"](hole)
-            other = ways["typing"](dataclasses.replace(hole, suffix="\nsomething else"))
+            typed = ways["control"](hole)
+            other = ways["control"](dataclasses.replace(hole, suffix="\nsomething else"))
             assert (typed.middle, typed.n_forwards) == (other.middle, other.n_forwards)
             assert typed.middle.count("\n") <= hole.middle.count("\n")
 

@@ -17,6 +17,7 @@ from midspan_model.checkpoints import load_infiller
 from midspan_model.config import DenoiseConfig
 from midspan_model.embedded import ADAPTER, fetch_trunk
 from midspan_model.errors import ModelError
+from midspan_model.evaluation.contexts import ContextStore
 from midspan_model.evaluation.metrics import Answer
 from midspan_model.evaluation.options import parser
 from midspan_model.evaluation.parsing import Parses, parses_python
@@ -27,7 +28,7 @@ from midspan_model.evaluation.run import run_suite
 from midspan_model.evaluation.sandbox import Limits, network_limit
 from midspan_model.evaluation.sources import SourceText, package_folder, read_sources, without_copies
 from midspan_model.evaluation.suites import LOCAL, SUITES, Suite, humaneval_suites, local_suites
-from midspan_model.evaluation.ways import ways_of
+from midspan_model.evaluation.ways import CONTROL, MIDSPAN, ways_of
 from midspan_model.machine import best_threads
 
 _LOCAL_HOLES = 200
@@ -62,11 +63,12 @@ def _evaluate(options: argparse.Namespace, parses: Parses) -> None:
         print(complaint, file=sys.stderr)
     suites = _suites(options, checkouts)
     torch.set_num_threads(options.threads or best_threads())
-    thresholds: list[float] = options.threshold or [DenoiseConfig().threshold]
     folder: Path = options.model or fetch_trunk(_say_progress)
-    adapter = folder / "adapter.safetensors" if options.model else ADAPTER
+    adapter = options.adapter or (folder / "adapter.safetensors" if options.model else ADAPTER)
     infiller = load_infiller(folder, DenoiseConfig(), adapter=adapter)
-    ways = ways_of(infiller, thresholds, control=not options.no_control, without_suffix=options.without_suffix)
+    sha256 = weights_sha256(folder, adapter)
+    contexts = ContextStore(options.contexts, sha256["trunk"]) if options.contexts else None
+    ways = ways_of(infiller, options.way or [CONTROL, MIDSPAN], contexts)
     for way in ways.values():
         way(suites[0].holes[0])  # a first forward is slower than all others
     limits = Limits(options.time_limit, options.memory_limit) if options.run_programs else None
@@ -79,7 +81,7 @@ def _evaluate(options: argparse.Namespace, parses: Parses) -> None:
     described = {
         "suite": options.suite,
         "seed": options.seed,
-        "weights_sha256": weights_sha256(folder, adapter),
+        "weights_sha256": sha256,
         "machine": machine(infiller),
         "programs": {"limits": vars(limits), "network": network_limit()} if limits else None,
         "repositories": {

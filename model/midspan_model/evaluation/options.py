@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from midspan_model.config import DenoiseConfig
 from midspan_model.evaluation.code_lines import LANGUAGE_IDS
 from midspan_model.evaluation.suites import SUITES
+from midspan_model.evaluation.ways import WAY_NAMES
 
 _EXAMPLES = """\
 The held-out repositories, then everything that is measured, on a new machine:
   python -m midspan_model.evaluation repositories held-out | sh
   python -m midspan_model.evaluation all --data humaneval_infilling --repositories held-out \\
-      --threshold 0.9 --threshold 2 --without-suffix --run-programs
+      --way control --way midspan --way no-suffix --way one-at-a-time --run-programs
 One's own code:
   python -m midspan_model.evaluation local --source FOLDER
 """
@@ -54,15 +54,11 @@ def _add_holes(suite: argparse.ArgumentParser) -> None:
 
 def _add_ways(suite: argparse.ArgumentParser) -> None:
     suite.add_argument(
-        "--threshold",
-        type=float,
-        action="append",
-        help=f"confidence from which a slot is committed; several are compared; above 1: one token at a time "
-        f"(default {DenoiseConfig().threshold})",
+        "--way", action="append", metavar="NAME", help=f"of answering, by default control and midspan: {WAY_NAMES}"
     )
-    suite.add_argument("--without-suffix", action="store_true", help="also denoise without the text behind")
-    suite.add_argument("--no-control", action="store_true", help="leave out the trunk typing from left to right")
     suite.add_argument("--model", type=Path, metavar="FOLDER", help="a checkpoint instead of the embedded model")
+    suite.add_argument("--adapter", type=Path, metavar="FILE", help="a denoiser instead of the released one")
+    suite.add_argument("--contexts", type=Path, metavar="FOLDER", help="keep encoded contexts here, 20 MB a hole")
     suite.add_argument("--threads", type=int, default=0, help="for the model; by default half of the processors")
     suite.add_argument(
         "--answers", type=Path, metavar="FILE", help="write every answer here as it comes, one JSON line each"

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from midspan_model.evaluation.metrics import Answer, Estimate, difference, summarise
 from midspan_model.evaluation.run import SuiteResult
 from midspan_model.evaluation.suites import Suite
-from midspan_model.evaluation.ways import CONTROL
+from midspan_model.evaluation.ways import CONTROL, MIDSPAN
 
 _LABEL_WIDTH, _CELL_WIDTH = 18, 24
 _ALL = "all languages"
@@ -79,8 +79,8 @@ def _block(name: str, language: str, result: SuiteResult) -> str:
 
 
 def _differences(result: SuiteResult) -> list[tuple[str, Estimate | None]]:
-    """The first way that denoises less each other way."""
-    ours = next((name for name in result.answers if name != CONTROL), CONTROL)
+    """What a user gets, or else the first way but the control, less each other way."""
+    ours = MIDSPAN if MIDSPAN in result.answers else next((name for name in result.answers if name != CONTROL), CONTROL)
     return [
         (f"{ours} less {name}", difference(result.answers[ours], answers))
         for name, answers in result.answers.items()
