@@ -15,6 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from midspan_model.architecture import Transformer
+from midspan_model.calibration import Calibrator
 from midspan_model.config import DenoiseConfig, ModelConfig
 from midspan_model.errors import WeightsError
 from midspan_model.infilling import Infiller
@@ -26,7 +27,7 @@ from midspan_model.tokenizer import Tokenizer
 def load_infiller(
     folder: Path, config: DenoiseConfig, *, adapter: Path | None = None, dtype: torch.dtype | None = None
 ) -> Infiller:
-    """The infiller of a checkpoint folder, its adapter merged.
+    """The infiller of a checkpoint folder, its adapter merged, with the calibrator beside the adapter if there is one.
 
     Args:
         folder: see the module.
@@ -43,9 +44,17 @@ def load_infiller(
         raise WeightsError(f"the tokenizer has {tokenizer.vocab_size} tokens, the model {model.vocab_size}")
     dtype = dtype or best_dtype()
     trunk_state = {name: tensor.to(dtype) for name, tensor in read_state(folder / "trunk.safetensors").items()}
-    adapter_state = read_state(adapter or folder / "adapter.safetensors")
+    adapter = adapter or folder / "adapter.safetensors"
+    adapter_state = read_state(adapter)
     trunk = build(model, trunk_state)
-    return Infiller(trunk, build(model, merged_state(trunk_state, adapter_state)), tokenizer, config)
+    calibration = calibration_file(adapter)
+    calibrator = Calibrator.load(calibration) if calibration.exists() else None
+    return Infiller(trunk, build(model, merged_state(trunk_state, adapter_state)), tokenizer, config, calibrator)
+
+
+def calibration_file(adapter: Path) -> Path:
+    """Where the calibrator of an adapter lies, if there is one."""
+    return adapter.with_suffix(".calibration.json")
 
 
 def build(model: ModelConfig, state: Mapping[str, Tensor]) -> Transformer:

@@ -10,6 +10,7 @@ from functools import partial
 import torch
 
 from midspan_model.architecture import Transformer
+from midspan_model.calibration import Calibrator, Features, features_of_middle, features_of_place
 from midspan_model.canvas import build_canvas
 from midspan_model.config import DenoiseConfig
 from midspan_model.context_encoding import EncodingCost, encode_context
@@ -34,7 +35,8 @@ class Question:
         suffix: text after it.
         max_lines: the middle ends at this many line breaks.
         min_indent: it ends before a line indented by fewer columns.
-        floor: a middle less confident than this is not wanted, and may stop as soon as it is.
+        least: a middle less likely to be right than this is not wanted, and may stop as soon as it is.
+        language_id: as an editor names it, or "".
         draft: an earlier answer to the same question, to be mended.
     """
 
@@ -42,7 +44,8 @@ class Question:
     suffix: str
     max_lines: int = 1
     min_indent: int | None = None
-    floor: float = 0.0
+    least: float = 0.0
+    language_id: str = ""
     draft: Draft | None = None
 
 
@@ -53,6 +56,8 @@ class Middle:
     Attributes:
         text: the middle.
         confidence: product of the slots' confidences and the end's; no probability of being right.
+        probability: of being exactly right, as the calibrator has it; without one the confidence.
+        features: what the calibrator goes by.
         token_ids: its tokens; the first ones may reproduce characters before the cursor.
         spans: for each token the code points of `text` it stands for.
         confidences: for each token the confidence it was committed with.
@@ -64,6 +69,8 @@ class Middle:
 
     text: str
     confidence: float
+    probability: float
+    features: Features
     token_ids: tuple[int, ...]
     spans: tuple[tuple[int, int], ...]
     confidences: tuple[float, ...]
@@ -79,12 +86,14 @@ OnDraft = Callable[[int, list[tuple[str | None, bool]]], None]
 
 @dataclass(frozen=True)
 class _Task:
-    """One question while it is answered: what goes through all stages."""
+    """One question while it is answered: what goes through all stages. No confidence below `floor` is wanted."""
 
     question: Question
     stop: StopSignal
     on_draft: OnDraft | None
     cache: ContextCache
+    place: Features
+    floor: float
 
 
 class Infiller:
@@ -95,6 +104,7 @@ class Infiller:
         denoiser: denoises blocks.
         tokenizer: of both.
         config: budgets and threshold.
+        calibrator: of the denoiser's confidences.
     """
 
     def __init__(
@@ -103,11 +113,13 @@ class Infiller:
         denoiser: Transformer,
         tokenizer: Tokenizer,
         config: DenoiseConfig | None = None,
+        calibrator: Calibrator | None = None,
     ) -> None:
         self.trunk = trunk
         self.denoiser = denoiser
         self.tokenizer = tokenizer
         self.config = config or DenoiseConfig()
+        self.calibrator = calibrator
         self.width = trunk.config.block_slots - 1
         self.constraints = Constraints(tokenizer, trunk.config)
         max_prefix = self.config.prefix_tokens + self.config.max_blocks * self.width
@@ -122,11 +134,14 @@ class Infiller:
         """
         began_s = time.perf_counter()
         canvas = build_canvas(question.prefix, question.suffix, self.tokenizer, self.trunk.config, self.config)
-        task = _Task(question, stop, on_draft, self.contexts.take(canvas.prefix_ids))
+        place = features_of_place(question.prefix, question.suffix, question.max_lines, question.language_id)
+        least = question.least
+        floor = self.calibrator.least_confidence(least, place) if self.calibrator else least
+        task = _Task(question, stop, on_draft, self.contexts.take(canvas.prefix_ids), place, floor)
         growth, finish = Growth(canvas, self.tokenizer, self.width), None
         if self.config.typing and question.draft is None:
             finish = self._type(growth, task)
-        if finish is None or (self.config.denoising and self._wants_more(growth, question, finish)):
+        if finish is None or (self.config.denoising and self._wants_more(growth, task, finish)):
             other = Growth(canvas, self.tokenizer, self.width, n_forwards=growth.n_forwards, cost=growth.cost)
             denoised = self._grow(other, task)
             if denoised in {Finish.END, Finish.LINE, Finish.LENGTH} and self.config.typing:
@@ -139,9 +154,12 @@ class Infiller:
         text, spans = growth.spell()
         found = find_end(text, question.max_lines, question.min_indent)
         end = len(text) if found is None else found
+        features = {**place, **features_of_middle(growth.confidence, growth.confidences)}
         return Middle(
             text=text[:end],
             confidence=growth.confidence,
+            probability=self.calibrator.probability(features) if self.calibrator else growth.confidence,
+            features=features,
             token_ids=tuple(growth.token_ids),
             spans=tuple((min(a, end), min(b, end)) for a, b in spans),
             confidences=tuple(growth.confidences),
@@ -166,7 +184,7 @@ class Infiller:
                 on_draft(typed.n_forwards, [*slots, *[(None, False)] * n_masks])
             return find_end(text, question.max_lines, question.min_indent) is not None
 
-        typewriter.type(stop, question.floor, LookAhead(self.config.look_ahead), on_typed=on_typed)
+        typewriter.type(stop, task.floor, LookAhead(self.config.look_ahead), on_typed=on_typed)
         growth.token_ids, growth.confidences = typed.token_ids, typed.confidences
         growth.end_confidence, growth.n_forwards = typed.end_confidence, typed.n_forwards
         if stop.cancelled():
@@ -175,7 +193,7 @@ class Infiller:
             return Finish.LINE
         if stop.expired():
             return Finish.DEADLINE
-        return Finish.UNSURE if typed.confidence <= question.floor or not growth.is_healed else Finish.LENGTH
+        return Finish.UNSURE if typed.confidence <= task.floor or not growth.is_healed else Finish.LENGTH
 
     def _score(self, growth: Growth, task: _Task) -> None:
         """Give what was denoised the probabilities that typing gives it, so that both are on one scale."""
@@ -201,9 +219,9 @@ class Infiller:
             max_tokens=n_most,
         )
 
-    def _wants_more(self, growth: Growth, question: Question, finish: Finish) -> bool:
+    def _wants_more(self, growth: Growth, task: _Task, finish: Finish) -> bool:
         """Whether another middle may be surer than what was typed, and still be wanted."""
-        return finish in {Finish.LINE, Finish.LENGTH} and question.floor < growth.confidence < self.config.sure
+        return finish in {Finish.LINE, Finish.LENGTH} and task.floor < growth.confidence < self.config.sure
 
     def _grow(self, growth: Growth, task: _Task) -> Finish:
         """Denoise block after block until the middle ends."""
@@ -215,7 +233,7 @@ class Infiller:
         while len(growth.token_ids) < max_blocks * self.width:
             if not self._encode(growth, task):
                 return Finish.CANCELLED if stop.cancelled() else Finish.DEADLINE
-            block = growth.next_block(self.constraints, question.max_lines, question.floor, draft)
+            block = growth.next_block(self.constraints, question.max_lines, task.floor, draft)
             draft = None
             on_step = None if task.on_draft is None else partial(_show, growth, task.on_draft)
             finish, n_forwards = denoise(partial(self._forward, task.cache), block, policy, stop, on_step)

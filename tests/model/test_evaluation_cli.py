@@ -170,7 +170,7 @@ def test_stored_contexts_change_no_answer(tiny_checkpoint: Path, project: Path, 
         for hole in holes:
             answers = [way(hole) for way in (plain, first, again)]
             assert len({(answer.middle, answer.n_forwards) for answer in answers}) == 1
-            assert answers[2].confidence == pytest.approx(answers[0].confidence, rel=1e-4)
+            assert answers[2].probability == pytest.approx(answers[0].probability, rel=1e-4)
     files = {file.name for file in (tmp_path / "contexts").iterdir()}
     assert len(files) == 3 + 3 + 1, "prefixes, suffixes and the empty suffix"
 

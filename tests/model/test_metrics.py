@@ -20,7 +20,7 @@ from midspan_model.evaluation.ways import Completion
 
 def answer(middle: str, wanted: str = "right()", confidence: float = 0.5, **known: bool | None) -> Answer:
     hole = Hole("file.py", "python", "x = ", wanted, "\n")
-    return Answer(hole, Completion(middle, confidence, n_tokens=3, n_forwards=2, elapsed_ms=100.0), **known)
+    return Answer(hole, Completion(middle, confidence, {}, n_tokens=3, n_forwards=2, elapsed_ms=100.0), **known)
 
 
 def value_of(estimate: Estimate | None) -> float:

@@ -10,7 +10,7 @@ from evaluation_texts import PYTHON, source_text
 from midspan_model.errors import ModelError
 from midspan_model.evaluation.code_lines import LANGUAGE_IDS
 from midspan_model.evaluation.repositories import (
-    REPOSITORIES,
+    MEASURED,
     Repository,
     fetch_commands,
     find_checkouts,
@@ -65,14 +65,14 @@ def test_copies_are_measured_once() -> None:
 
 
 def test_the_held_out_repositories_cover_the_languages() -> None:
-    assert {language_id for one in REPOSITORIES for language_id in one.language_ids} >= {
+    assert {language_id for one in MEASURED for language_id in one.language_ids} >= {
         *("python", "javascript", "typescript", "go", "rust", "java", "c", "cpp")
     }
-    assert {language_id for one in REPOSITORIES for language_id in one.language_ids} <= set(LANGUAGE_IDS)
-    assert all(len(bytes.fromhex(one.commit)) == 20 for one in REPOSITORIES)
-    assert len({one.folder for one in REPOSITORIES}) == len(REPOSITORIES)
+    assert {language_id for one in MEASURED for language_id in one.language_ids} <= set(LANGUAGE_IDS)
+    assert all(len(bytes.fromhex(one.commit)) == 20 for one in MEASURED)
+    assert len({one.folder for one in MEASURED}) == len(MEASURED)
     commands = fetch_commands("held out").splitlines()
-    assert all(one.commit in command for one, command in zip(REPOSITORIES, commands, strict=True))
+    assert all(one.commit in command for one, command in zip(MEASURED, commands, strict=True))
     assert all("'held out/" in command for command in commands), "a folder's name is one word"
 
 

@@ -23,7 +23,14 @@ from midspan_model.evaluation.options import parser
 from midspan_model.evaluation.parsing import Parses, parses_python
 from midspan_model.evaluation.provenance import machine, weights_sha256
 from midspan_model.evaluation.report import answer_lines, as_json, as_text, examples
-from midspan_model.evaluation.repositories import Checkout, fetch_commands, find_checkouts, read_checkouts
+from midspan_model.evaluation.repositories import (
+    MEASURED,
+    TUNING,
+    Checkout,
+    fetch_commands,
+    find_checkouts,
+    read_checkouts,
+)
 from midspan_model.evaluation.run import run_suite
 from midspan_model.evaluation.sandbox import Limits, network_limit
 from midspan_model.evaluation.sources import SourceText, package_folder, read_sources, without_copies
@@ -46,7 +53,7 @@ def main(arguments: Sequence[str] | None = None, parses: Parses = parses_python)
     """
     options = parser().parse_args(arguments)
     if options.suite == "repositories":
-        print(fetch_commands(options.folder))
+        print(fetch_commands(options.folder, TUNING if options.tuning else MEASURED))
         return 0
     try:
         _evaluate(options, parses)
@@ -58,7 +65,8 @@ def main(arguments: Sequence[str] | None = None, parses: Parses = parses_python)
 
 def _evaluate(options: argparse.Namespace, parses: Parses) -> None:
     """Make the holes, answer them, print the report."""
-    checkouts = find_checkouts(options.repositories) if options.repositories else []
+    listed = TUNING if options.tuning else MEASURED
+    checkouts = find_checkouts(options.repositories, listed) if options.repositories else []
     for complaint in filter(None, (checkout.complaint for checkout in checkouts)):
         print(complaint, file=sys.stderr)
     suites = _suites(options, checkouts)

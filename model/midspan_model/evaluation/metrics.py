@@ -17,6 +17,8 @@ from midspan_model.evaluation.ways import Completion
 
 _N_RESAMPLES = 2000
 _SHARES_SHOWN = (0.10, 0.25, 0.50)
+_N_BINS = 10
+_N_ERROR_RESAMPLES = 200
 
 _Values = NDArray[np.float64]
 _Indexes = NDArray[np.int64]
@@ -65,7 +67,7 @@ class Estimate:
 
 def summarise(answers: Sequence[Answer]) -> dict[str, Estimate | None]:
     """All figures of one way of answering; None where nothing is known."""
-    answers = sorted(answers, key=lambda answer: -answer.completion.confidence)
+    answers = sorted(answers, key=lambda answer: -answer.completion.probability)
     exact = [answer.exact for answer in answers]
     completions = [answer.completion for answer in answers]
     n_forwards = [completion.n_forwards for completion in completions]
@@ -76,6 +78,7 @@ def summarise(answers: Sequence[Answer]) -> dict[str, Estimate | None]:
         "pass@1": mean([answer.passed for answer in answers if answer.passed is not None]),
         "empty": mean([answer.empty for answer in answers]),
         **{f"precision at {share:.0%}": precision(exact, share) for share in _SHARES_SHOWN},
+        "calibration error": _error([completion.probability for completion in completions], exact),
         "forwards": mean(n_forwards),
         "tokens/forward": ratio([completion.n_tokens for completion in completions], n_forwards),
         "median ms": median([completion.elapsed_ms for completion in completions]),
@@ -115,6 +118,45 @@ def precision(exact: Sequence[bool], share: float) -> Estimate | None:
     n_shown = max(1, int(share * len(exact)))
     surest_RK = np.sort(_resamples(len(exact)), axis=1)[:, :n_shown]
     return _estimate(exact_N[:n_shown].mean(), exact_N[surest_RK].mean(1))
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Answers of about the same probability.
+
+    Attributes:
+        said: their mean probability.
+        found: the share of them that are exactly right.
+        n: how many.
+    """
+
+    said: float
+    found: float
+    n: int
+
+
+def reliability(probabilities: Sequence[float], right: Sequence[bool]) -> list[Bin]:
+    """Bins of equal width that have an answer."""
+    said_N, right_N = np.asarray(probabilities, np.float64), np.asarray(right, np.float64)
+    bin_N = np.minimum((said_N * _N_BINS).astype(int), _N_BINS - 1)
+    members = [bin_N == index for index in range(_N_BINS)]
+    return [Bin(said_N[one].mean(), right_N[one].mean(), int(one.sum())) for one in members if one.any()]
+
+
+def calibration_error(probabilities: Sequence[float], right: Sequence[bool]) -> float:
+    """Expected calibration error (Naeini et al. 2015): mean distance of said and found, by answers."""
+    return sum(abs(one.said - one.found) * one.n for one in reliability(probabilities, right)) / max(1, len(right))
+
+
+def _error(probabilities: Sequence[float], right: Sequence[bool]) -> Estimate | None:
+    """The calibration error; resampling adds to it, so that its interval lies rather high."""
+    if not right:
+        return None
+    resampled = [
+        calibration_error([probabilities[n] for n in index_N], [right[n] for n in index_N])
+        for index_N in _resamples(len(right))[:_N_ERROR_RESAMPLES]
+    ]
+    return _estimate(calibration_error(probabilities, right), np.asarray(resampled))
 
 
 def difference(ours: Sequence[Answer], theirs: Sequence[Answer]) -> Estimate | None:

@@ -30,6 +30,7 @@ def parser() -> argparse.ArgumentParser:
     commands = made.add_subparsers(dest="suite", required=True, metavar="SUITE")
     listing = commands.add_parser("repositories", help="print the commands that fetch the held-out repositories")
     listing.add_argument("folder", metavar="FOLDER", help="where they are to lie")
+    listing.add_argument("--tuning", action="store_true", help="those that choices are made by, instead")
     for name, members in SUITES.items():
         suite = commands.add_parser(name, help="" if len(members) == 1 else ", ".join(members))
         _add_holes(suite)
@@ -42,6 +43,7 @@ def _add_holes(suite: argparse.ArgumentParser) -> None:
     suite.add_argument(
         "--repositories", type=Path, metavar="FOLDER", help="the held-out repositories, one sub-folder each"
     )
+    suite.add_argument("--tuning", action="store_true", help="the folder holds those that choices are made by")
     suite.add_argument("--source", type=Path, action="append", default=[], metavar="FOLDER", help="other held-out code")
     suite.add_argument("--package", action="append", default=[], metavar="NAME", help="an installed held-out package")
     suite.add_argument("--language", action="append", default=[], choices=LANGUAGE_IDS, help="only holes of these")

@@ -50,7 +50,7 @@ def examples(result: SuiteResult) -> str:
         for name, answers in result.answers.items():
             done = answers[index].completion
             mark = "=" if answers[index].exact else "+" if answers[index].passed else " "
-            lines.append(f"  {mark} {name:{_LABEL_WIDTH}}{done.confidence:.3f} {done.n_forwards:3d} {done.middle!r}")
+            lines.append(f"  {mark} {name:{_LABEL_WIDTH}}{done.probability:.3f} {done.n_forwards:3d} {done.middle!r}")
     return "\n".join(lines)
 
 

@@ -45,7 +45,7 @@ class Repository:
         return self.name.split("/")[1]
 
 
-REPOSITORIES = (
+MEASURED = (
     Repository("pallets/flask", "2ac89889f4cc330eabd50f295dcef02828522c69", "BSD-3-Clause", ("python",), ("src",)),
     Repository("falconry/falcon", "ce0a35b8fd02747cc72710202886874906b0d47a", "Apache-2.0", ("python",), ("falcon",)),
     Repository("expressjs/express", "a3714473feb3d2908add734d340e7755fd85e0a3", "MIT", ("javascript",)),
@@ -77,6 +77,24 @@ REPOSITORIES = (
         languages={"c": "cpp"},
     ),
 )
+"""What figures are given for."""
+
+TUNING = (
+    Repository(
+        "marshmallow-code/marshmallow", "341b927f219205704728c05cd61f04d7e9727523", "MIT", ("python",), ("src",)
+    ),
+    Repository("bottlepy/bottle", "2a743a302a71460bfe4c0b8b7cb99a306b0328c6", "MIT", ("python",)),
+    Repository("arrow-py/arrow", "b247ad073d4c350270528edb5afff8e7f4f7d9e4", "Apache-2.0", ("python",), ("arrow",)),
+    Repository("tj/commander.js", "ba6d13ddb4243e5913367734f8c159089ffe7834", "MIT", ("javascript",), ("lib",)),
+    Repository("reduxjs/redux", "3084fc33bb23ab4cab4796172eafe342da4e73d9", "MIT", ("typescript",), ("src",)),
+    Repository("gorilla/mux", "db9d1d0073d27a0a2d9a8c1bc52aa0af4374d265", "BSD-3-Clause", ("go",)),
+    Repository("sharkdp/fd", "ee20f426ddf338ac7ead5c5f00ea49258005caaf", "Apache-2.0 OR MIT", ("rust",), ("src",)),
+    Repository("jhy/jsoup", "46b620860af930eedc193a705eaf7cea5aec89a6", "MIT", ("java",), ("src/main",)),
+    Repository(
+        "troydhanson/uthash", "6d8573997c21f24c7e4ec9e48734b44f384170a1", "BSD-1-Clause", ("c",), ("src", "tests")
+    ),
+)
+"""What choices are made and the calibrator is fitted by; training leaves them out too."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +122,7 @@ class Checkout:
         return ""
 
 
-def find_checkouts(folder: Path, repositories: tuple[Repository, ...] = REPOSITORIES) -> list[Checkout]:
+def find_checkouts(folder: Path, repositories: tuple[Repository, ...] = MEASURED) -> list[Checkout]:
     """The repositories' sub-folders of `folder`, and the commits that are checked out there."""
     return [
         Checkout(repository, path, _commit_of(path, repository.within) if path.is_dir() else None)
@@ -135,10 +153,10 @@ def read_checkouts(checkouts: list[Checkout], language_ids: list[str]) -> list[S
     return found
 
 
-def fetch_commands(folder: str) -> str:
+def fetch_commands(folder: str, repositories: tuple[Repository, ...] = MEASURED) -> str:
     """Shell commands that put all of them into a folder."""
     lines: list[str] = []
-    for repository in REPOSITORIES:
+    for repository in repositories:
         target = shlex.quote(f"{folder}/{repository.folder}")
         lines.append(
             f"git clone --quiet https://github.com/{repository.name} {target}"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from midspan_model.calibration import Features
 from midspan_model.config import DenoiseConfig
 from midspan_model.errors import ModelError
 from midspan_model.evaluation.contexts import ContextStore
@@ -41,14 +42,16 @@ class Completion:
 
     Attributes:
         middle: its text.
-        confidence: for ranking; no probability of being right.
+        probability: of being right; where nothing is calibrated, a confidence that only ranks.
+        features: what a calibrator goes by; none for the control.
         n_tokens: tokens of the text, 1 at least.
         n_forwards: forwards behind the encoding of the context.
         elapsed_ms: wall time, the encoding of the context included unless that was stored.
     """
 
     middle: str
-    confidence: float
+    probability: float
+    features: Features
     n_tokens: int
     n_forwards: int
     elapsed_ms: float
@@ -91,16 +94,17 @@ def config_of(name: str, default: DenoiseConfig) -> DenoiseConfig:
 
 def _way(infiller: Infiller, name: str, contexts: ContextStore | None) -> Way:
     config = infiller.config if name == CONTROL else config_of(name, infiller.config)
-    ours = Infiller(infiller.trunk, infiller.denoiser, infiller.tokenizer, config)
+    ours = Infiller(infiller.trunk, infiller.denoiser, infiller.tokenizer, config, infiller.calibrator)
 
-    def control(hole: Hole) -> tuple[str, float, int]:
-        return type_lines(ours, hole.prefix[-_SHOWN_LENGTH:], hole.middle.count("\n") + 1)
+    def control(hole: Hole) -> tuple[str, float, Features, int]:
+        text, confidence, n_forwards = type_lines(ours, hole.prefix[-_SHOWN_LENGTH:], hole.middle.count("\n") + 1)
+        return text, confidence, {}, n_forwards
 
-    def fill(hole: Hole) -> tuple[str, float, int]:
+    def fill(hole: Hole) -> tuple[str, float, Features, int]:
         middle = ours.infill(_question(hole, name), NeverStop())
         if middle is None:  # nobody stopped it: nothing that is allowed heals the cut before the cursor
-            return "", 0.0, 1
-        return middle.text, middle.confidence, middle.n_forwards
+            return "", 0.0, {}, 1
+        return middle.text, middle.probability, middle.features, middle.n_forwards
 
     def answer(hole: Hole) -> Completion:
         # no context is kept from an earlier hole, so that every way and every hole costs the same
@@ -109,14 +113,14 @@ def _way(infiller: Infiller, name: str, contexts: ContextStore | None) -> Way:
             shown = _question(hole, name)
             contexts.put_into(ours, shown.prefix, shown.suffix)
         began_s = time.perf_counter()
-        middle, confidence, n_forwards = control(hole) if name == CONTROL else fill(hole)
+        middle, probability, features, n_forwards = control(hole) if name == CONTROL else fill(hole)
         elapsed_ms = 1e3 * (time.perf_counter() - began_s)
         n_tokens = max(1, len(ours.tokenizer.encode(middle)))
-        return Completion(middle, confidence, n_tokens, n_forwards, elapsed_ms)
+        return Completion(middle, probability, features, n_tokens, n_forwards, elapsed_ms)
 
     return answer
 
 
 def _question(hole: Hole, name: str) -> Question:
     suffix = "" if name in {CONTROL, NO_SUFFIX} else hole.suffix[:_SHOWN_LENGTH]
-    return Question(hole.prefix[-_SHOWN_LENGTH:], suffix, hole.max_lines, hole.min_indent)
+    return Question(hole.prefix[-_SHOWN_LENGTH:], suffix, hole.max_lines, hole.min_indent, language_id=hole.language_id)

@@ -1,0 +1,118 @@
+"""Fits the calibrator on answers that were kept, and says how well it holds on repositories it was not fitted on.
+
+python -m midspan_model.evaluation local --repositories tuning --tuning --way midspan --answers answers.jsonl
+python -m midspan_model.evaluation.calibrate answers.jsonl --adapter adapter.safetensors --diagram reliability.png
+
+Shapes: N answers, F features and the bias.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from midspan_model.calibration import FEATURES, Calibrator
+from midspan_model.checkpoints import calibration_file
+from midspan_model.evaluation.metrics import calibration_error, reliability
+from midspan_model.evaluation.ways import MIDSPAN
+
+_RIDGE = 1.0
+_N_STEPS = 50
+
+Answers = Sequence[Mapping[str, Any]]
+"""Lines that `--answers` wrote: features, and whether the middle was exactly right."""
+
+
+def fit(answers: Answers) -> Calibrator:
+    """Logistic regression with a ridge on standardised features, by Newton's method."""
+    names = [name for name in FEATURES if len({answer["features"].get(name) for answer in answers}) > 1]
+    raw_NF = np.array([[answer["features"][name] for name in names] for answer in answers])
+    mean_F, scale_F = raw_NF.mean(0), raw_NF.std(0)
+    x_NF = np.column_stack([(raw_NF - mean_F) / scale_F, np.ones(len(raw_NF))])
+    right_N = np.array([float(answer["exact"]) for answer in answers])
+    ridge_FF = _RIDGE * np.diag([1.0] * len(names) + [0.0])
+    weights_F: NDArray[np.float64] = np.zeros(len(names) + 1)
+    for _ in range(_N_STEPS):
+        probability_N = 1 / (1 + np.exp(-x_NF @ weights_F))
+        slope_F = x_NF.T @ (probability_N - right_N) + ridge_FF @ weights_F
+        curve_FF = (x_NF * (probability_N * (1 - probability_N))[:, None]).T @ x_NF + ridge_FF
+        weights_F = weights_F - np.linalg.solve(curve_FF + 1e-9 * np.eye(len(weights_F)), slope_F)
+    plain_F = weights_F[:-1] / scale_F
+    return Calibrator(float(weights_F[-1] - plain_F @ mean_F), dict(zip(names, plain_F.tolist(), strict=True)))
+
+
+def crossed(answers: Answers) -> list[float]:
+    """For each answer the probability that a calibrator fitted on all other repositories gives it."""
+    repositories = [repository_of(answer) for answer in answers]
+    probabilities = [0.0] * len(answers)
+    for left_out in sorted(set(repositories)):
+        others = [answer for answer, name in zip(answers, repositories, strict=True) if name != left_out]
+        calibrator = fit(others)
+        for index, answer in enumerate(answers):
+            if repositories[index] == left_out:
+                probabilities[index] = calibrator.probability(answer["features"])
+    return probabilities
+
+
+def repository_of(answer: Mapping[str, Any]) -> str:
+    """The folder that an answer's file stood in."""
+    return str(answer["origin"]).split("/", maxsplit=1)[0]
+
+
+def draw(probabilities: Sequence[float], right: Sequence[bool], path: Path) -> None:
+    """The reliability diagram: how often the middles of a bin were right, above what was said of them."""
+    from matplotlib.figure import Figure  # noqa: PLC0415  (only where a picture is drawn)
+
+    figure = Figure(figsize=(5, 5), layout="constrained")
+    axes = figure.subplots()
+    bins = reliability(probabilities, right)
+    axes.plot([0, 1], [0, 1], linestyle=":", color="grey")
+    axes.plot([one.said for one in bins], [one.found for one in bins], marker="o")
+    for one in bins:
+        axes.annotate(str(one.n), (one.said, one.found), textcoords="offset points", xytext=(6, -10))
+    axes.set_xlabel("probability said")
+    axes.set_ylabel("exactly right")
+    axes.set_title(f"{len(right)} middles, calibration error {calibration_error(probabilities, right):.3f}")
+    figure.savefig(path, dpi=110)
+
+
+def main() -> int:
+    """Fit, and write the calibrator beside the adapter; 0 if it could be done."""
+    parser = argparse.ArgumentParser(
+        prog="python -m midspan_model.evaluation.calibrate", description="Fit a calibrator."
+    )
+    parser.add_argument("answers", type=Path, nargs="+", metavar="FILE", help="answers of the tuning repositories")
+    parser.add_argument("--adapter", type=Path, required=True, metavar="FILE", help="that answered")
+    parser.add_argument("--diagram", type=Path, metavar="PNG", help="draw the crossed calibration here")
+    options = parser.parse_args()
+    lines = [line for file in options.answers for line in file.read_text(encoding="utf-8").splitlines()]
+    answers = [answer for answer in map(json.loads, lines) if answer["way"] == MIDSPAN and answer["features"]]
+    if not answers:
+        print(f"these files have no answer of the way {MIDSPAN}", file=sys.stderr)
+        return 1
+    right, probabilities = [bool(answer["exact"]) for answer in answers], crossed(answers)
+    found = fit(answers)
+    names = ", ".join(sorted({repository_of(answer) for answer in answers}))
+    sha256 = hashlib.sha256(options.adapter.read_bytes()).hexdigest()
+    Calibrator(found.bias, found.weights, f"{len(answers)} holes of {names}", sha256).save(
+        calibration_file(options.adapter)
+    )
+    print(f"{len(answers)} answers, {sum(right)} right; calibration error by repositories left out: ", end="")
+    print(f"{calibration_error(probabilities, right):.4f}")
+    for one in reliability(probabilities, right):
+        print(f"said {one.said:.2f}  right {one.found:.2f}  of {one.n}")
+    if options.diagram:
+        draw(probabilities, right, options.diagram)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
