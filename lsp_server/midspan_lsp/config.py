@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from enum import StrEnum
 from typing import Any, TypeVar, cast
 
 _T = TypeVar("_T")
@@ -13,19 +14,36 @@ def _number(default: Any, low: float, high: float) -> Any:
     return field(default=default, metadata={"bounds": (low, high)})
 
 
+def _choice(default: StrEnum) -> Any:
+    return field(default=default.value, metadata={"choices": tuple(one.value for one in type(default))})
+
+
+class Eagerness(StrEnum):
+    """How sure a middle must be to be shown."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    ALWAYS = "always"
+
+
+LEAST_PROBABILITY = {Eagerness.LOW: 0.7, Eagerness.MEDIUM: 0.5, Eagerness.HIGH: 0.3, Eagerness.ALWAYS: 0.0}
+"""Of being exactly what would have been typed."""
+
+
 @dataclass(frozen=True)
 class CompletionSettings:
     """What is suggested, and when.
 
     Attributes:
-        confidence_floor: middles whose confidence is lower are not shown (0 shows all).
+        eagerness: low: only what is most likely right; high: what is right in one case of three; always: everything.
         max_lines: most lines of a middle where the place of the cursor asks for several; 1: never more than one.
         timeout_ms: after so long an automatic request is answered with what there is.
         invoked_timeout_ms: the same for a request by hand.
         menu: offer the middle as `textDocument/completion` too, for editors without inline completion.
     """
 
-    confidence_floor: float = _number(0.3, 0.0, 1.0)
+    eagerness: str = _choice(Eagerness.MEDIUM)
     max_lines: int = _number(4, 1, 64)
     timeout_ms: int = _number(4000, 1, 600_000)
     invoked_timeout_ms: int = _number(15_000, 1, 600_000)
@@ -116,18 +134,21 @@ def _read_group(default: _T, raw: object, path: str, problems: list[str]) -> _T:
         kind: Any = current.__class__
         if is_dataclass(current):
             changes[item.name] = _read_group(current, value, here, problems)
-        elif problem := _problem(value, kind, item.metadata.get("bounds")):
+        elif problem := _problem(value, kind, item.metadata):
             problems.append(f"{here}: {problem}")
         else:
             changes[item.name] = kind(value)
     return replace(group, **changes)
 
 
-def _problem(value: object, wanted: type, bounds: tuple[float, float] | None) -> str:
+def _problem(value: object, wanted: type, limits: Mapping[str, Any]) -> str:
     """What is wrong with a leaf; empty if nothing."""
+    bounds, choices = limits.get("bounds"), limits.get("choices")
     accepted = (int, float) if wanted is float else wanted
     if not isinstance(value, accepted) or (wanted is not bool and isinstance(value, bool)):
         return f"expected {wanted.__name__}, got {value!r:.60}"
+    if choices is not None and value not in choices:
+        return f"expected one of {', '.join(choices)}, got {value!r:.60}"
     if bounds is not None and not bounds[0] <= cast("float", value) <= bounds[1]:
         return f"expected {bounds[0]:g} to {bounds[1]:g}, got {value!r:.60}"
     return ""

@@ -77,7 +77,7 @@ class InfillRequest:
         language_id: the editor's language id, or "" where unknown.
         max_lines: the middle ends at this many line breaks (1: it stays on the cursor's line).
         min_indent: with several lines, the middle ends before a line indented by fewer columns; None: no such end.
-        floor: a middle less confident than this is not wanted; the backend may stop as soon as it knows.
+        least: a middle less likely to be right than this is not wanted; the backend may stop as soon as it knows.
         draft: an earlier answer to mend, instead of a page of masks.
     """
 
@@ -86,7 +86,7 @@ class InfillRequest:
     language_id: str = ""
     max_lines: int = 1
     min_indent: int | None = None
-    floor: float = 0.0
+    least: float = 0.0
     draft: Draft | None = None
 
 
@@ -96,7 +96,7 @@ class Candidate:
 
     Attributes:
         text: the middle itself.
-        confidence: product of the slots' confidences, 0 to 1. It ranks; it is no probability of being right.
+        probability: of being right, 0 to 1, as far as the backend knows it.
         token_ids: the backend's tokens, if it can re-mask; they may reproduce characters before the cursor.
         token_spans: for each token the code points of `text` it stands for (empty where it stands before it).
         confidences: for each token the confidence with which it was committed.
@@ -104,7 +104,7 @@ class Candidate:
     """
 
     text: str
-    confidence: float
+    probability: float
     token_ids: tuple[int, ...] = ()
     token_spans: tuple[Span, ...] = ()
     confidences: tuple[float, ...] = ()
@@ -176,13 +176,13 @@ class Suggestion:
     Attributes:
         text: replaces `replace`.
         replace: span of the document, on the cursor's line.
-        confidence: as of the candidate.
+        probability: as of the candidate.
         verdict: the syntax gate's.
         stats: cost of all backend calls for it.
     """
 
     text: str
     replace: Span
-    confidence: float
+    probability: float
     verdict: Verdict
     stats: InfillStats

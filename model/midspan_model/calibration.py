@@ -26,6 +26,10 @@ FEATURES = {
     "in_line": "something stands behind the cursor on its line",
     "several_lines": "more than one line is wanted",
     "python": "the language is Python",
+    "typed": "it is what the model types",
+    "proposed": "it was proposed from elsewhere",
+    "proposed_odds": "log odds of its being right, as its source has it; 0 where it was not proposed",
+    "rival_odds": "the same of the best other proposal",
 }
 _SMALLEST_LOG = -20.0
 _LONGEST = 64

@@ -71,6 +71,8 @@ class DenoiseConfig:
         prefix_tokens: most tokens of the prefix.
         suffix_tokens: most tokens of the suffix, its first special token included.
         typing: type the middle, from left to right with look-ahead (`typewriter.py`).
+        max_proposals: middles from elsewhere that are read.
+        sure_proposal: one that is right with this probability is taken at once.
         look_ahead: masks behind the token that is typed; they change the number of forwards only.
         denoising: denoise blocks of masks too where typing is not sure, and take the surer of both.
         sure: a typed middle of at least this probability needs no other; at 0.5 no other can have more.
@@ -84,8 +86,10 @@ class DenoiseConfig:
     prefix_tokens: int = 512
     suffix_tokens: int = 48
     typing: bool = True
-    look_ahead: int = 3
+    look_ahead: int = 0
     denoising: bool = True
     sure: float = 0.5
+    max_proposals: int = 2
+    sure_proposal: float = 0.8
     encode_chunk: int = 64
     cached_contexts: int = 4

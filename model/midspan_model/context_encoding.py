@@ -11,11 +11,18 @@ from midspan_model.kv_cache import ContextCache, common_length
 
 
 @dataclass
-class EncodingCost:
-    """Context tokens that were encoded, and those that the cache held already."""
+class Cost:
+    """What an answer costs.
+
+    Attributes:
+        n_encoded: context tokens that were encoded.
+        n_cached: those that the cache held already.
+        n_forwards: of the denoiser.
+    """
 
     n_encoded: int = 0
     n_cached: int = 0
+    n_forwards: int = 0
 
 
 def encode_context(
@@ -25,7 +32,7 @@ def encode_context(
     suffix_ids: Sequence[int],
     chunk: int,
     stop: StopSignal,
-    cost: EncodingCost,
+    cost: Cost,
 ) -> bool:
     """Make `cache` hold these tokens; what it has in common with them is kept.
 

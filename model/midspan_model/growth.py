@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 from midspan_model.canvas import Canvas
-from midspan_model.context_encoding import EncodingCost
+from midspan_model.context_encoding import Cost
 from midspan_model.denoising.block import Block
 from midspan_model.denoising.constraints import Constraints
 from midspan_model.ending import count_breaks
@@ -33,8 +33,7 @@ class Growth:
         token_ids: tokens of the finished blocks; the first ones may reproduce characters before the cursor.
         confidences: of each token.
         end_confidence: of the end token, if there is one.
-        n_forwards: denoiser forwards.
-        cost: of the context.
+        cost: of the answer so far, shared by all middles that compete.
     """
 
     canvas: Canvas
@@ -43,8 +42,7 @@ class Growth:
     token_ids: list[int] = field(default_factory=list[int])
     confidences: list[float] = field(default_factory=list[float])
     end_confidence: float = 1.0
-    n_forwards: int = 0
-    cost: EncodingCost = field(default_factory=EncodingCost)
+    cost: Cost = field(default_factory=Cost)
 
     @property
     def known_ids(self) -> list[int]:
@@ -110,6 +108,11 @@ class Growth:
         self.token_ids += block.tokens[1 : 1 + n_slots]
         self.confidences += block.confidences[1 : 1 + n_slots]
         self.end_confidence = block.end_confidence
+
+    def slots(self, n_fresh: int = 0) -> list[tuple[str | None, bool]]:
+        """Each token's text and whether it is fresh, as the last ones may be."""
+        text, spans = self.spell()
+        return [(text[start:end], index >= len(spans) - n_fresh) for index, (start, end) in enumerate(spans)]
 
     def view(self, block: Block, fresh: frozenset[int]) -> list[tuple[str | None, bool]]:
         """Each slot's text (None: masked) and whether it is fresh, the finished blocks' slots first."""

@@ -61,6 +61,24 @@ class LookAhead:
     least: float = 0.3
 
 
+class Known:
+    """A forward whose first answer is there already.
+
+    Args:
+        logits_TV: that answer.
+        forward: gives all others.
+    """
+
+    def __init__(self, logits_TV: Tensor, forward: TypeForward) -> None:
+        self._first: Tensor | None = logits_TV
+        self._forward = forward
+
+    def __call__(self, ids: list[int], n_known: int) -> Tensor:
+        """See `TypeForward`."""
+        first, self._first = self._first, None
+        return self._forward(ids, n_known) if first is None else first
+
+
 class Typewriter:
     """Types one middle.
 

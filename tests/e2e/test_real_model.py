@@ -21,7 +21,7 @@ COMMAND = [str(Path(sys.executable).with_name("midspan")), "serve"]
 EXAMPLE = (Path(__file__).parents[1] / "examples" / "geometry.py").read_text(encoding="utf-8")
 TYPED = "return 2 * (self.width + "
 LOADING_TIMEOUT_S = 300
-ALL_MIDDLES = {"completion": {"confidence_floor": 0.0, "timeout_ms": 60_000}}
+ALL_MIDDLES = {"completion": {"eagerness": "always", "timeout_ms": 60_000}}
 
 ADD = "def add(first, second):\n    return first + ‸\n\n\nprint(add(1, 2))\n"
 DOCUMENTS = {

@@ -12,11 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from midspan_model.calibration import FEATURES, Calibrator, features_of_middle, features_of_place
+from midspan_model.candidates import Candidate, Candidates
+from midspan_model.canvas import Canvas
 from midspan_model.checkpoints import calibration_file
+from midspan_model.denoising.block import Finish
 from midspan_model.embedded import ADAPTER
 from midspan_model.errors import WeightsError
 from midspan_model.evaluation.calibrate import crossed, fit, main
 from midspan_model.evaluation.metrics import calibration_error, reliability
+from midspan_model.growth import Growth
 
 weights = st.floats(-2, 2)
 
@@ -31,7 +35,8 @@ def test_features_of_a_place() -> None:
     }
     place = features_of_place("a\n    ", ")", 4, "go")
     assert (place["at_line_start"], place["in_line"], place["several_lines"], place["python"]) == (1, 1, 1, 0)
-    assert {**place, **features_of_middle(0.5, [0.5])}.keys() == FEATURES.keys()
+    candidate = Candidate(Growth(Canvas((), (), b""), None, 15), Finish.LINE)  # pyright: ignore[reportArgumentType]
+    assert Candidates(place, (), None).features(candidate).keys() == FEATURES.keys()
 
 
 def test_features_of_a_middle_are_finite() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -9,12 +10,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from midspan_model.calibration import Calibrator
 from midspan_model.canvas import build_canvas
 from midspan_model.checkpoints import build, read_state
 from midspan_model.growth import Draft
-from midspan_model.infilling import Infiller, Middle, Question, _Task
+from midspan_model.infilling import Infiller, Task
 from midspan_model.kv_cache import ContextCache
 from midspan_model.lora import adapt
+from midspan_model.questions import Middle, Proposal, Question
 from tiny_model import MODEL, Stop, tiny_infiller, write_tiny_checkpoint
 
 PREFIX = "def first(a, b):\n    return a\n\n\ndef second(x):\n    return fi"
@@ -35,11 +38,11 @@ def ask(infiller: Infiller, prefix: str = PREFIX, suffix: str = SUFFIX) -> Middl
 def assert_same(one: Middle, other: Middle) -> None:
     assert one.token_ids == other.token_ids
     assert one.confidences == pytest.approx(other.confidences, rel=1e-4)
-    assert (one.text, one.spans, one.finish, one.n_forwards) == (
+    assert (one.text, one.spans, one.finish, one.cost.n_forwards) == (
         other.text,
         other.spans,
         other.finish,
-        other.n_forwards,
+        other.cost.n_forwards,
     )
 
 
@@ -158,7 +161,7 @@ def one_block(infiller: Infiller, prefix_ids: tuple[int, ...], suffix_ids: tuple
     growth = Growth(Canvas(suffix_ids, prefix_ids, heal), infiller.tokenizer, infiller.width)
     with torch.inference_mode():
         cache = infiller.contexts.take(prefix_ids)
-        infiller._grow(growth, _Task(Question("", "", max_lines=50), Stop(), None, cache))
+        infiller._grow(Task(Question("", "", max_lines=50), Stop(), None, growth.canvas, cache, 0.0), growth)
     return growth.token_ids
 
 
@@ -175,7 +178,7 @@ def test_the_surer_of_typed_and_denoised_is_taken(tiny_checkpoint: Path, prefix:
     assert both is not None
     assert again is not None
     assert_same(both, again)
-    assert both.n_forwards == typed.n_forwards + denoised.n_forwards + 1
+    assert both.cost.n_forwards == typed.cost.n_forwards + denoised.cost.n_forwards + 1
     assert both.token_ids in {typed.token_ids, denoised.token_ids}
     assert both.confidence >= typed.confidence * 0.999
     if both.token_ids == typed.token_ids:
@@ -189,6 +192,48 @@ def test_a_sure_typed_middle_is_not_denoised_too(tiny_checkpoint: Path) -> None:
     assert typed is not None
     assert sure is not None
     assert_same(typed, sure)
+
+
+@pytest.mark.parametrize("end", range(12, len(PREFIX), 7))
+def test_a_proposal_that_would_be_typed_costs_one_forward(tiny_checkpoint: Path, end: int) -> None:
+    question = Question(PREFIX[:end], SUFFIX)
+    infiller = tiny_infiller(tiny_checkpoint, denoising=False)
+    typed = infiller.infill(question, Stop())
+    assert typed is not None
+    assert typed.proposal is None
+    again = infiller.infill(replace(question, proposals=(Proposal(typed.text, 0.9),)), Stop())
+    assert again is not None
+    canvas = build_canvas(question.prefix, SUFFIX, infiller.tokenizer, MODEL, infiller.config)
+    natural = infiller.tokenizer.encode(canvas.healed.decode() + typed.text)
+    if tuple(natural) == typed.token_ids and typed.finish is Finish.LINE:
+        assert again.cost.n_forwards == 1
+        assert (again.text, again.proposal) == (typed.text, 0)
+        assert again.confidence == pytest.approx(typed.confidence, rel=1e-4)
+
+
+@pytest.mark.parametrize("text", ["zzz", "x y", "a" * 300, "\n", "", "é"])
+def test_an_unlikely_proposal_changes_nothing(infiller: Infiller, tiny_checkpoint: Path, text: str) -> None:
+    typed = tiny_infiller(tiny_checkpoint).infill(Question(PREFIX, SUFFIX), Stop())
+    proposed = infiller.infill(Question(PREFIX, SUFFIX, proposals=(Proposal(text, 0.5),)), Stop())
+    assert typed is not None
+    assert proposed is not None
+    assert_same_but_cost(typed, proposed)
+
+
+def test_the_likelier_of_proposed_and_typed_is_taken(tiny_checkpoint: Path) -> None:
+    infiller = tiny_infiller(tiny_checkpoint, denoising=False)
+    weights = {"proposed_odds": 1.0, "log_confidence": 0.01}
+    infiller.calibrator = Calibrator(-1.0, weights)
+    question = Question(PREFIX, SUFFIX, proposals=(Proposal("rst", 0.95), Proposal("nd(", 0.1)))
+    middle = infiller.infill(question, Stop())
+    assert middle is not None
+    assert (middle.text, middle.proposal) == ("rst", 0)
+    assert middle.cost.n_forwards == 1, "sure enough to be taken at once"
+    unlikely = replace(question, proposals=(Proposal("rst", 0.02), Proposal("nd(", 0.03)))
+    other = infiller.infill(unlikely, Stop())
+    assert other is not None
+    assert other.proposal is None
+    assert {text for text, _ in other.others} == {"rst", "nd("}
 
 
 def assert_same_but_cost(one: Middle, other: Middle) -> None:

@@ -61,7 +61,7 @@ def test_infill_prints_json(source: Path, tiny_checkpoint: Path, capsys: pytest.
     assert main(["infill", f"{source}:2:5", "--json", "--model", str(tiny_checkpoint)]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["n_forwards"] >= 1
-    assert set(answer) >= {"middle", "confidence", "elapsed_ms", "verdict", "shown"}
+    assert set(answer) >= {"middle", "probability", "elapsed_ms", "verdict", "shown"}
 
 
 def test_infill_shows_each_step(source: Path, tiny_checkpoint: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,10 +11,11 @@ def test_none_gives_all_defaults() -> None:
 
 
 def test_good_values_are_taken_and_integers_serve_as_floats() -> None:
-    settings, problems = read_settings({"completion": {"confidence_floor": 0, "menu": True}, "model": {"threshold": 1}})
+    settings, problems = read_settings({"completion": {"eagerness": "low", "menu": True}, "model": {"threshold": 1}})
     assert problems == []
-    assert settings.completion.confidence_floor == 0.0
-    assert isinstance(settings.completion.confidence_floor, float)
+    assert settings.model.threshold == 1.0
+    assert isinstance(settings.model.threshold, float)
+    assert settings.completion.eagerness == "low"
     assert settings.completion.menu is True
     assert settings.context == Settings().context
 
@@ -34,7 +35,9 @@ def test_dotted_keys_are_nested_ones() -> None:
         ({"completion": {"max_lines": 0}}, "completion.max_lines"),
         ({"completion": {"menu": 1}}, "completion.menu"),
         ({"completion": {"timeout_ms": float("nan")}}, "completion.timeout_ms"),
-        ({"completion": {"confidence_floor": float("nan")}}, "completion.confidence_floor"),
+        ({"model": {"threshold": float("nan")}}, "model.threshold"),
+        ({"completion": {"eagerness": "eager"}}, "completion.eagerness"),
+        ({"completion": {"eagerness": 1}}, "completion.eagerness"),
         ({"completion": 3}, "completion"),
         ({"completions": {}}, "completions"),
         ({"model": {"path": None}}, "model.path"),

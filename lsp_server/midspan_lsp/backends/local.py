@@ -30,7 +30,8 @@ from midspan_lsp.types import (
 )
 
 if TYPE_CHECKING:
-    from midspan_model.infilling import Infiller, Middle
+    from midspan_model.infilling import Infiller
+    from midspan_model.questions import Middle
 
 _T = TypeVar("_T")
 _CLOSING_TIMEOUT_S = 0.6
@@ -122,7 +123,7 @@ class LocalBackend:
         if self._infiller is None:
             raise BackendUnavailable("the model is not loaded yet", retryable=True)
         from midspan_model.growth import Draft  # noqa: PLC0415
-        from midspan_model.infilling import Question  # noqa: PLC0415
+        from midspan_model.questions import Question  # noqa: PLC0415
 
         draft = request.draft
         question = Question(
@@ -130,7 +131,8 @@ class LocalBackend:
             suffix=request.suffix,
             max_lines=request.max_lines,
             min_indent=request.min_indent,
-            floor=request.floor,
+            least=request.least,
+            language_id=request.language_id,
             draft=draft and Draft(draft.token_ids, draft.confidences, draft.remask),
         )
 
@@ -229,11 +231,11 @@ def _translating_errors(call: Callable[[], _T]) -> _T:
 def _response(middle: Middle) -> InfillResponse:
     candidate = Candidate(
         text=middle.text,
-        confidence=middle.confidence,
+        probability=middle.probability,
         token_ids=middle.token_ids,
         token_spans=tuple(Span(start, end) for start, end in middle.spans),
         confidences=middle.confidences,
         finish_reason=middle.finish.value,
     )
-    stats = InfillStats(middle.n_forwards, middle.cost.n_encoded, middle.cost.n_cached, middle.elapsed_ms)
+    stats = InfillStats(middle.cost.n_forwards, middle.cost.n_encoded, middle.cost.n_cached, middle.elapsed_ms)
     return InfillResponse((candidate,), stats)

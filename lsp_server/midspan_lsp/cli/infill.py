@@ -54,7 +54,7 @@ async def infill_once(
 def _as_text(outcome: Outcome) -> str:
     stats = outcome.stats
     facts = [
-        f"confidence {outcome.confidence:.2f}",
+        f"probability {outcome.probability:.2f}",
         f"{stats.n_forwards} forwards",
         f"{stats.elapsed_ms:.0f} ms",
         f"syntax: {outcome.verdict.value}",
@@ -66,7 +66,7 @@ def _as_text(outcome: Outcome) -> str:
 def _as_json(outcome: Outcome) -> dict[str, object]:
     return {
         "middle": outcome.text,
-        "confidence": round(outcome.confidence, 4),
+        "probability": round(outcome.probability, 4),
         "n_forwards": outcome.stats.n_forwards,
         "n_encoded_tokens": outcome.stats.n_encoded_tokens,
         "elapsed_ms": round(outcome.stats.elapsed_ms, 1),

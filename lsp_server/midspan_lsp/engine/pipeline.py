@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from midspan_lsp.backends.base import InfillBackend, ReportProgress
-from midspan_lsp.config import Settings
+from midspan_lsp.config import LEAST_PROBABILITY, Eagerness, Settings
 from midspan_lsp.context.shape import middle_shape
 from midspan_lsp.context.window import window
 from midspan_lsp.documents import DocumentSnapshot
@@ -35,7 +35,7 @@ class Silence(Enum):
 
     STOPPED = "cancelled, or time was up"
     BLANK = "nothing to insert"
-    UNSURE = "confidence below the floor"
+    UNSURE = "not sure enough"
     BROKEN = "would break the syntax"
 
 
@@ -45,14 +45,14 @@ class Outcome:
 
     Attributes:
         text: the middle; where it is not shown, what was drafted.
-        confidence: of the draft.
+        probability: of the draft's being right.
         verdict: the gate's, of `text`.
         silence: why it is not to be shown; None if it is.
         stats: cost of all backend calls.
     """
 
     text: str
-    confidence: float
+    probability: float
     verdict: Verdict
     silence: Silence | None
     stats: InfillStats
@@ -100,12 +100,12 @@ class Engine:
         kind = "menu" if trigger is Trigger.MENU else "ghost text"  # an editor may ask for both at once
         self._latest.start(snapshot.uri, kind, token)
         try:
-            outcome = await self.infill(snapshot, offset, token, floor=self._settings.completion.confidence_floor)
+            outcome = await self.infill(snapshot, offset, token, least=self._least(trigger))
         finally:
             self._latest.finish(snapshot.uri, kind, token)
         if outcome.silence is not None:
             return []
-        return [Suggestion(outcome.text, Span(offset, offset), outcome.confidence, outcome.verdict, outcome.stats)]
+        return [Suggestion(outcome.text, Span(offset, offset), outcome.probability, outcome.verdict, outcome.stats)]
 
     async def infill(
         self,
@@ -114,17 +114,19 @@ class Engine:
         token: CancellationToken,
         on_step: StepObserver | None = None,
         *,
-        floor: float = 0.0,
+        least: float | None = None,
     ) -> Outcome:
         """Fill the middle at a cursor and judge it, whether or not it is to be shown.
 
-        Work may stop as soon as the middle is less confident than `floor`.
+        Work may stop as soon as the middle is less likely to be right than `least`; None: it goes on to the end, and
+        the outcome says what an automatic request would show.
 
         Raises:
             InfillError: the backend failed or is not ready.
         """
         try:
-            return await self._infill(self._request(snapshot, offset, floor), snapshot, offset, token, on_step)
+            request = self._request(snapshot, offset, least or 0.0)
+            return await self._infill(request, snapshot, offset, token, on_step)
         except asyncio.CancelledError:
             token.cancel()
             raise
@@ -138,15 +140,20 @@ class Engine:
         self._latest.cancel_all()
         await self._backend.aclose()
 
+    def _least(self, trigger: Trigger) -> float:
+        """The least probability of what is shown; who asks by hand sees more."""
+        least = LEAST_PROBABILITY[Eagerness(self._settings.completion.eagerness)]
+        return min(least, LEAST_PROBABILITY[Eagerness.HIGH]) if trigger is Trigger.INVOKED else least
+
     def _new_token(self, trigger: Trigger) -> CancellationToken:
         settings = self._settings.completion
         invoked = trigger is Trigger.INVOKED
         return CancellationToken((settings.invoked_timeout_ms if invoked else settings.timeout_ms) / 1e3)
 
-    def _request(self, snapshot: DocumentSnapshot, offset: int, floor: float) -> InfillRequest:
+    def _request(self, snapshot: DocumentSnapshot, offset: int, least: float) -> InfillRequest:
         prefix, suffix = window(snapshot.text, offset, self._settings.context)
         shape = middle_shape(prefix, suffix, self._settings.completion.max_lines)
-        return InfillRequest(prefix, suffix, snapshot.language_id, shape.max_lines, shape.min_indent, floor)
+        return InfillRequest(prefix, suffix, snapshot.language_id, shape.max_lines, shape.min_indent, least)
 
     async def _infill(
         self,
@@ -191,14 +198,14 @@ class Engine:
         silence = None
         if not candidate.text:
             silence = Silence.BLANK
-        elif candidate.confidence < self._settings.completion.confidence_floor:
+        elif candidate.probability < (request.least or self._least(Trigger.AUTOMATIC)):
             silence = Silence.UNSURE
         if candidate.text:
             report = await asyncio.to_thread(_judge, snapshot, offset, candidate.text)
         if silence is None and report.verdict is Verdict.BROKEN:
             silence = Silence.BROKEN
         text = candidate.text or drafted.text
-        return Outcome(text, candidate.confidence, report.verdict, silence, response.stats), candidate, report
+        return Outcome(text, candidate.probability, report.verdict, silence, response.stats), candidate, report
 
 
 def _judge(snapshot: DocumentSnapshot, offset: int, middle: str) -> SyntaxReport:

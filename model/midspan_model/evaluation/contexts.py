@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from midspan_model.canvas import build_canvas
-from midspan_model.context_encoding import EncodingCost, encode_context
+from midspan_model.context_encoding import Cost, encode_context
 from midspan_model.evaluation.typewriter import NeverStop
 from midspan_model.infilling import Infiller
 from midspan_model.kv_cache import ContextCache
@@ -49,7 +49,7 @@ class ContextStore:
                 cache.keys_NHSD[:, :, start:end] = stored["keys_NHTD"]
                 cache.values_NHSD[:, :, start:end] = stored["values_NHTD"]
             return
-        encode_context(infiller.trunk, cache, prefix_ids, suffix_ids, _CHUNK, NeverStop(), EncodingCost())
+        encode_context(infiller.trunk, cache, prefix_ids, suffix_ids, _CHUNK, NeverStop(), Cost())
         for (start, end), file in zip(_places(cache), files, strict=True):
             keys, values = cache.keys_NHSD[:, :, start:end], cache.values_NHSD[:, :, start:end]
             part = file.with_suffix(".part")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from midspan_model.canvas import build_canvas
-from midspan_model.context_encoding import EncodingCost, encode_context
+from midspan_model.context_encoding import Cost, encode_context
 from midspan_model.infilling import Infiller
 from midspan_model.spelling import spell
 from midspan_model.typewriter import MAX_LINE_TOKENS, Typewriter
@@ -41,7 +41,7 @@ def type_lines(infiller: Infiller, prefix: str, n_lines: int = 1) -> tuple[str, 
     canvas = build_canvas(prefix, "", infiller.tokenizer, infiller.trunk.config, config)
     cache = infiller.contexts.take(canvas.prefix_ids)
     known_ids = canvas.prefix_ids[:-1]
-    encode_context(infiller.trunk, cache, known_ids, (), config.encode_chunk, NeverStop(), EncodingCost())
+    encode_context(infiller.trunk, cache, known_ids, (), config.encode_chunk, NeverStop(), Cost())
 
     def forward(ids: list[int], n_known: int) -> torch.Tensor:
         return infiller.trunk.logits(infiller.trunk.forward_block(ids, cache, n_kept=n_known, causal=True))

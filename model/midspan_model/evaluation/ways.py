@@ -14,7 +14,8 @@ from midspan_model.errors import ModelError
 from midspan_model.evaluation.contexts import ContextStore
 from midspan_model.evaluation.holes import Hole
 from midspan_model.evaluation.typewriter import NeverStop, type_lines
-from midspan_model.infilling import Infiller, Question
+from midspan_model.infilling import Infiller
+from midspan_model.questions import Question
 
 CONTROL = "control"
 """The trunk typing, blind to the suffix."""
@@ -104,7 +105,7 @@ def _way(infiller: Infiller, name: str, contexts: ContextStore | None) -> Way:
         middle = ours.infill(_question(hole, name), NeverStop())
         if middle is None:  # nobody stopped it: nothing that is allowed heals the cut before the cursor
             return "", 0.0, {}, 1
-        return middle.text, middle.probability, middle.features, middle.n_forwards
+        return middle.text, middle.probability, middle.features, middle.cost.n_forwards
 
     def answer(hole: Hole) -> Completion:
         # no context is kept from an earlier hole, so that every way and every hole costs the same
