@@ -1,0 +1,217 @@
+"""Drafts for a cursor from what stands elsewhere: places are found, what follows them is grouped and ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from midspan_lsp.memory.continuations import Continuation, Cursor, continuation, indent_step, n_needed
+from midspan_lsp.memory.index import TokenIndex
+from midspan_lsp.memory.matching import MAX_DEPTH, Place, find_places
+from midspan_lsp.memory.secrets import holds_secret
+from midspan_lsp.memory.scoring import Evidence, score
+from midspan_lsp.memory.segments import Document, Segment
+from midspan_lsp.memory.tokens import BLANK, KIND_MASK, LINE, WORD, last_line
+from midspan_lsp.memory.vocabulary import Ids, Vocabulary
+
+_MOST_PLACES = 240
+_MOST_DRAFTS = 4
+_LOOK_BACK = 160  # tokens before a place that are looked at for its line and the one above
+
+
+@dataclass(frozen=True)
+class RetrievedDraft:
+    """A middle that stands, with the same tokens before it, elsewhere in the project.
+
+    Attributes:
+        text: what would be inserted.
+        match_tokens: tokens before the cursor that agree there, white space between them not counted.
+        n_places: places with a match of about that length whose continuation fits.
+        n_agreeing: those of them that go on with this text.
+        is_same_file: whether it stands in the document itself.
+        distance_lines: lines between it and the cursor in the same file; 0 in others.
+        suffix_agrees: tokens behind it that agree with those behind the cursor, white space not counted.
+        renamed: whether names were put in the place of others.
+        source_path: file it is from, or its uri where it has no file.
+        source_line: line there, from 0, on which it begins.
+        score: 0 to 1, greater is better: about the chance that this was wanted (fitted on other repositories).
+    """
+
+    text: str
+    match_tokens: int
+    n_places: int
+    n_agreeing: int
+    is_same_file: bool
+    distance_lines: int
+    suffix_agrees: int
+    renamed: bool
+    source_path: str
+    source_line: int
+    score: float
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A place, and what would be inserted from it; depths in tokens, `depth` with names renamed."""
+
+    place: Place
+    document: Document
+    continuation: Continuation
+    depth: int
+    n_names: int
+    renamed: bool
+    same_step: bool
+
+
+def find_drafts(
+    index: TokenIndex, document: Document | None, family: str, offset: int, cursor: Cursor
+) -> list[RetrievedDraft]:
+    """The best few drafts for a cursor, best first.
+
+    Args:
+        index: what is searched.
+        document: the cursor's own, if it is in the index.
+        family: of its language.
+        offset: of the cursor in it.
+        cursor: what stands around it.
+    """
+    segments = index.segments(family)
+    own = range(0)
+    if document is None:
+        segments = [Segment(), *segments]
+    else:
+        segments = [document.segment, *(segment for segment in segments if segment is not document.segment)]
+        first, end = index.place_of(document, offset)
+        own = range(document.start + first, document.start + end)
+    tail = np.array([index.vocabulary.find(token) for token in cursor.tail[-MAX_DEPTH:]], np.int32)
+    places = find_places(segments, own, tail, cursor.heal, index.vocabulary, _MOST_PLACES)
+    found = [one for place in places if (one := _read(index.vocabulary, segments, place, own, cursor)) is not None]
+    return [
+        _draft(index, segments, best, evidence, n_places, own, document)
+        for best, evidence, n_places in _ranked(found, cursor)[:_MOST_DRAFTS]
+    ]
+
+
+def _read(
+    vocabulary: Vocabulary, segments: Sequence[Segment], place: Place, own: range, cursor: Cursor
+) -> _Found | None:
+    """What follows a place, with the names of the cursor's scope."""
+    ids = segments[place.segment].ids
+    stop = place.end + n_needed(cursor)
+    if place.segment == 0 and place.end <= own.start:
+        stop = min(stop, own.start)  # the cursor's own line is no draft for itself
+    tokens = _strings(vocabulary, _within_document(ids[place.end : stop]))
+    before = ids[max(0, place.end - _LOOK_BACK) : place.end]
+    breaks = np.flatnonzero((before & KIND_MASK) == LINE)
+    lines = [last_line(vocabulary.string(token)) for token in before[breaks[-2:]].tolist()]
+    there = lines[-1] if lines else ""
+    names, depth = _names(vocabulary, ids, place, cursor)
+    one = continuation(tokens, there, names, cursor)
+    if one is None:
+        return None
+    line = last_line(vocabulary.text(before[breaks[-1] :] if len(breaks) else before))
+    if holds_secret(line + "".join(tokens)) or holds_secret(last_line("".join(cursor.tail)) + cursor.heal + one.text):
+        return None
+    literal = continuation(tokens, there, {}, cursor) if names else one
+    renamed = literal is None or one.text != literal.text
+    document = segments[place.segment].document_at(place.end - 1)
+    return _Found(place, document, one, depth, len(names), renamed, indent_step(lines) == cursor.step)
+
+
+def _names(vocabulary: Vocabulary, ids: Ids, place: Place, cursor: Cursor) -> tuple[dict[str, str], int]:
+    """Names there and what they are called here, as far back as that is consistent; and how many tokens agree so."""
+    names: dict[str, str] = {}
+    if place.renamed == place.literal:
+        return names, place.literal
+    depth = 0
+    for back in range(place.reach):
+        token_id = int(ids[place.end - 1 - back])
+        kind, there, here = token_id & KIND_MASK, vocabulary.string(token_id), cursor.tail[-1 - back]
+        if kind == WORD and names.get(there, here) != here:
+            break
+        if kind == WORD and there not in names and here in names.values():
+            break
+        if kind == WORD:
+            names[there] = here
+        depth += kind != BLANK
+    return {there: here for there, here in names.items() if there != here}, depth
+
+
+def _ranked(found: Sequence[_Found], cursor: Cursor) -> list[tuple[_Found, Evidence, int]]:
+    """The best place of each text, what speaks for the text, and among how many places; best first."""
+    groups: dict[str, list[_Found]] = {}
+    for one in found:
+        groups.setdefault(one.continuation.text, []).append(one)
+    deepest = max((one.depth - one.n_names for one in found), default=0)
+    ranked: list[tuple[_Found, Evidence, int]] = []
+    for group in groups.values():
+        best = max(group, key=_strength)
+        level = best.depth - best.n_names
+        n_places = sum(one.depth - one.n_names >= level for one in found)
+        n_agreeing = sum(one.depth - one.n_names >= level for one in group)
+        evidence = Evidence(
+            depth=best.depth,
+            literal=best.place.literal,
+            n_names=best.n_names,
+            behind=deepest - level,
+            n_suffix=max(one.continuation.n_suffix for one in group),
+            share=n_agreeing / n_places,
+            n_agreeing=n_agreeing,
+            same_file=any(one.place.segment == 0 for one in group),
+            renamed=best.renamed,
+            same_step=best.same_step,
+            at_line_start=bool(cursor.tail) and cursor.tail[-1][0] in "\r\n" and not cursor.heal,
+            n_heal=len(cursor.heal),
+            n_text=len(best.continuation.text),
+            meets=best.continuation.to_end,
+            rest=bool(cursor.rest),
+        )
+        ranked.append((best, evidence, n_places))
+    return sorted(ranked, key=lambda one: (-score(one[1]), one[0].continuation.text))
+
+
+def _strength(one: _Found) -> tuple[float, int, bool, int, str, int]:
+    """Which place of the same text is named: the best match, then the cursor's file, then what was used last."""
+    depth = one.depth - one.n_names + min(4, one.continuation.n_suffix)
+    at = one.place.end - one.document.start
+    return depth, one.place.literal, one.place.segment == 0, one.document.recency, one.document.key, at
+
+
+def _draft(
+    index: TokenIndex,
+    segments: Sequence[Segment],
+    best: _Found,
+    evidence: Evidence,
+    n_places: int,
+    own: range,
+    document: Document | None,
+) -> RetrievedDraft:
+    line = index.line_number(segments[best.place.segment], best.document, best.place.end)
+    same_file = best.document is document
+    distance = 0
+    if document is not None and same_file:
+        distance = abs(line - index.line_number(document.segment, document, own.start + 1))
+    return RetrievedDraft(
+        text=best.continuation.text,
+        match_tokens=best.depth,
+        n_places=n_places,
+        n_agreeing=evidence.n_agreeing,
+        is_same_file=same_file,
+        distance_lines=distance,
+        suffix_agrees=evidence.n_suffix,
+        renamed=best.renamed,
+        source_path=best.document.path or best.document.key,
+        source_line=line,
+        score=score(evidence),
+    )
+
+
+def _within_document(ids: Ids) -> Ids:
+    ends = np.flatnonzero(ids == 0)
+    return ids[: ends[0]] if len(ends) else ids
+
+
+def _strings(vocabulary: Vocabulary, ids: Ids) -> list[str]:
+    return [vocabulary.string(token) for token in ids.tolist()]
