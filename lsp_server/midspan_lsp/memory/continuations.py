@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from midspan_lsp.memory.tokens import KEYWORD, LINE, NUMBER, WORD, first_line, kind_of, last_line, lex
+from midspan_lsp.memory.tokens import KEYWORD, NUMBER, WORD, first_line, kind_of, last_line, lex
 
 _TAB_COLUMNS = 8
 _LINE_TOKENS = 80
 _MAX_TOKENS = 400
 _SUFFIX_TOKENS = 16
+_NEAR = 4000  # characters on each side of the cursor that are its neighbourhood
+N_BEHIND = 32
+"""Tokens behind a draft's end that are looked at, white space counted."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,9 @@ class Cursor:
         heal: that part; "" if there is none.
         rest: text behind the cursor on its line, without white space at its end.
         following: the tokens of the lines below, without white space.
+        near_words: the names and numbers in the text around.
+        near_lines: the lines around, without white space around them.
+        next_line: the next line that is not blank, without white space around it.
         indent: white space in front of the cursor's line.
         step: whether that line is indented deeper (1), less (-1) or as the one above.
         line_end: the document's.
@@ -33,6 +39,9 @@ class Cursor:
     heal: str
     rest: str
     following: tuple[str, ...]
+    near_words: frozenset[str]
+    near_lines: frozenset[str]
+    next_line: str
     indent: str
     step: int
     line_end: str
@@ -42,19 +51,27 @@ class Cursor:
 
 def cursor_of(prefix: str, suffix: str, max_lines: int, min_indent: int | None) -> Cursor:
     """What stands around a cursor."""
-    near = prefix[-4000:]
+    near = prefix[-_NEAR:]
     tail = lex(near)
     heal = ""
     if tail and kind_of(tail[-1]) in (WORD, KEYWORD, NUMBER):
         heal = tail.pop()
-    rest = first_line(suffix[:4000]).rstrip()
+    rest = first_line(suffix[:_NEAR]).rstrip()
     line = last_line(near)
     indent = line[: len(line) - len(line.lstrip(" \t"))]
     step = indent_step([last_line(token) for token in tail if token[0] in "\r\n"][-2:])
     line_end = "\r\n" if "\r\n" in near[-2000:] else "\n"
-    after = suffix[len(first_line(suffix[:4000])) :][:400]
-    following = tuple(token for token in lex(after) if not token.isspace())[:_SUFFIX_TOKENS]
-    return Cursor(tuple(tail), heal, rest, following, indent, step, line_end, max_lines if not rest else 1, min_indent)
+    after = suffix[len(first_line(suffix[:_NEAR])) :][:_NEAR]
+    tokens_after = lex(after)
+    next_line = first_line(after.lstrip()).rstrip()
+    following = tuple(token for token in tokens_after[: 4 * _SUFFIX_TOKENS] if not token.isspace())[:_SUFFIX_TOKENS]
+    words = frozenset(token for token in (*tail, *tokens_after) if kind_of(token) in (WORD, NUMBER))
+    lines = frozenset(map(str.strip, re.split(r"[\r\n]+", near)[:-1] + re.split(r"[\r\n]+", after)))
+    if rest:
+        max_lines = 1
+    return Cursor(
+        tuple(tail), heal, rest, following, words, lines, next_line, indent, step, line_end, max_lines, min_indent
+    )
 
 
 def indent_step(indents: list[str]) -> int:
@@ -95,18 +112,21 @@ def continuation(tokens: list[str], there: str, names: dict[str, str], cursor: C
         cursor: what it has to fit.
     """
     end = _end(tokens, there, cursor)
-    parts = [names.get(token, token) if kind_of(token) == WORD else token for token in tokens[:end]]
-    text = "".join(_line_break(part, there, cursor) if kind_of(part) == LINE else part for part in parts)
+    parts = [names.get(token, token) for token in tokens[:end]] if names else tokens[:end]
+    if cursor.max_lines > 1:
+        parts = [_line_break(part, there, cursor) if part[0] in "\r\n" else part for part in parts]
+    text = "".join(parts)
     if not text.startswith(cursor.heal):
         return None
     text = text[len(cursor.heal) :].rstrip()
     if not cursor.rest:
-        after = [token for token in tokens[end:] if not token.isspace()]
+        after = [token for token in tokens[end : end + N_BEHIND] if not token.isspace()]
         return Continuation(text, _n_common(after, cursor.following, names), True) if text else None
     cut = _meeting(text, cursor.rest)
     if cut is None or not text[:cut].strip():
         return None
-    return Continuation(text[:cut], len(lex(text[cut:])), text[cut:] == cursor.rest)
+    n_met = _n_common(lex(text[cut:].lstrip()), lex(cursor.rest.lstrip()), {})
+    return Continuation(text[:cut], n_met, text[cut:] == cursor.rest)
 
 
 def _end(tokens: list[str], there: str, cursor: Cursor) -> int:

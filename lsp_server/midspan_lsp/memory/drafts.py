@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from midspan_lsp.memory.continuations import Continuation, Cursor, continuation, indent_step, n_needed
+from midspan_lsp.memory.continuations import N_BEHIND, Continuation, Cursor, continuation, indent_step, n_needed
 from midspan_lsp.memory.index import TokenIndex
 from midspan_lsp.memory.matching import MAX_DEPTH, Place, find_places
 from midspan_lsp.memory.secrets import holds_secret
 from midspan_lsp.memory.scoring import Evidence, score
 from midspan_lsp.memory.segments import Document, Segment
-from midspan_lsp.memory.tokens import BLANK, KIND_MASK, LINE, WORD, last_line
+from midspan_lsp.memory.tokens import BLANK, KIND_MASK, LINE, NUMBER, WORD, kind_of, last_line, lex
 from midspan_lsp.memory.vocabulary import Ids, Vocabulary
 
-_MOST_PLACES = 240
+_MOST_PLACES = 120
 _MOST_DRAFTS = 4
-_LOOK_BACK = 160  # tokens before a place that are looked at for its line and the one above
+_LOOK_BACK = 100  # tokens before a place that are looked at for its line and the one above
+_NAMES_A_BLOCK = frozenset("class def func fn function struct enum interface type trait impl".split())  # seldom twice
 
 
 @dataclass(frozen=True)
@@ -88,10 +90,20 @@ def find_drafts(
     tail = np.array([index.vocabulary.find(token) for token in cursor.tail[-MAX_DEPTH:]], np.int32)
     places = find_places(segments, own, tail, cursor.heal, index.vocabulary, _MOST_PLACES)
     found = [one for place in places if (one := _read(index.vocabulary, segments, place, own, cursor)) is not None]
-    return [
-        _draft(index, segments, best, evidence, n_places, own, document)
-        for best, evidence, n_places in _ranked(found, cursor)[:_MOST_DRAFTS]
-    ]
+    breaks = np.flatnonzero((segments[0].ids & KIND_MASK) == LINE)
+    here = int(np.searchsorted(breaks, own.start))
+
+    def distance(one: _Found) -> int:
+        """Lines between a place of the cursor's document and the cursor; runs of blank lines count as one."""
+        return abs(int(np.searchsorted(breaks, one.place.end - 1)) - here) if one.place.segment == 0 else 0
+
+    drafts: list[RetrievedDraft] = []
+    for best, evidence, n_places in _ranked(found, cursor, distance):
+        if not _is_secret(index.vocabulary, segments, best, cursor):
+            drafts.append(_draft(index, segments, best, evidence, n_places, document))
+        if len(drafts) == _MOST_DRAFTS:
+            break
+    return drafts
 
 
 def _read(
@@ -102,17 +114,18 @@ def _read(
     stop = place.end + n_needed(cursor)
     if place.segment == 0 and place.end <= own.start:
         stop = min(stop, own.start)  # the cursor's own line is no draft for itself
-    tokens = _strings(vocabulary, _within_document(ids[place.end : stop]))
+    following = ids[place.end : stop]
+    ends = np.flatnonzero((following & KIND_MASK) == LINE)[: cursor.max_lines]
+    if len(ends) == cursor.max_lines:
+        following = following[: ends[-1] + N_BEHIND]
+    tokens = _strings(vocabulary, following)
     before = ids[max(0, place.end - _LOOK_BACK) : place.end]
-    breaks = np.flatnonzero((before & KIND_MASK) == LINE)
-    lines = [last_line(vocabulary.string(token)) for token in before[breaks[-2:]].tolist()]
+    breaks = np.flatnonzero((before & KIND_MASK) == LINE)[-2:]
+    lines = [last_line(vocabulary.string(token)) for token in before[breaks].tolist()]
     there = lines[-1] if lines else ""
     names, depth = _names(vocabulary, ids, place, cursor)
     one = continuation(tokens, there, names, cursor)
     if one is None:
-        return None
-    line = last_line(vocabulary.text(before[breaks[-1] :] if len(breaks) else before))
-    if holds_secret(line + "".join(tokens)) or holds_secret(last_line("".join(cursor.tail)) + cursor.heal + one.text):
         return None
     literal = continuation(tokens, there, {}, cursor) if names else one
     renamed = literal is None or one.text != literal.text
@@ -139,34 +152,43 @@ def _names(vocabulary: Vocabulary, ids: Ids, place: Place, cursor: Cursor) -> tu
     return {there: here for there, here in names.items() if there != here}, depth
 
 
-def _ranked(found: Sequence[_Found], cursor: Cursor) -> list[tuple[_Found, Evidence, int]]:
+def _ranked(
+    found: Sequence[_Found], cursor: Cursor, distance: Callable[[_Found], int]
+) -> list[tuple[_Found, Evidence, int]]:
     """The best place of each text, what speaks for the text, and among how many places; best first."""
     groups: dict[str, list[_Found]] = {}
     for one in found:
         groups.setdefault(one.continuation.text, []).append(one)
-    deepest = max((one.depth - one.n_names for one in found), default=0)
+    line = last_line("".join(cursor.tail)) + cursor.heal
+    levels = sorted(one.depth - one.n_names for one in found)
+    next_line = cursor.next_line
     ranked: list[tuple[_Found, Evidence, int]] = []
     for group in groups.values():
         best = max(group, key=_strength)
         level = best.depth - best.n_names
-        n_places = sum(one.depth - one.n_names >= level for one in found)
+        n_places = len(levels) - bisect_left(levels, level)
         n_agreeing = sum(one.depth - one.n_names >= level for one in group)
+        words = [token for token in lex(cursor.heal + best.continuation.text) if kind_of(token) in (WORD, NUMBER)]
         evidence = Evidence(
             depth=best.depth,
             literal=best.place.literal,
             n_names=best.n_names,
-            behind=deepest - level,
+            behind=levels[-1] - level,
             n_suffix=max(one.continuation.n_suffix for one in group),
             share=n_agreeing / n_places,
             n_agreeing=n_agreeing,
             same_file=any(one.place.segment == 0 for one in group),
             renamed=best.renamed,
+            repeats=best.continuation.text.strip() == next_line,
+            names_block=best.continuation.text.split(" ", 1)[0] in _NAMES_A_BLOCK,
             same_step=best.same_step,
             at_line_start=bool(cursor.tail) and cursor.tail[-1][0] in "\r\n" and not cursor.heal,
             n_heal=len(cursor.heal),
             n_text=len(best.continuation.text),
-            meets=best.continuation.to_end,
-            rest=bool(cursor.rest),
+            n_words=len(words),
+            n_unknown=sum(word not in cursor.near_words for word in words),
+            stands_near=(line + best.continuation.text).strip() in cursor.near_lines,
+            distance=distance(best),
         )
         ranked.append((best, evidence, n_places))
     return sorted(ranked, key=lambda one: (-score(one[1]), one[0].continuation.text))
@@ -185,21 +207,16 @@ def _draft(
     best: _Found,
     evidence: Evidence,
     n_places: int,
-    own: range,
     document: Document | None,
 ) -> RetrievedDraft:
     line = index.line_number(segments[best.place.segment], best.document, best.place.end)
-    same_file = best.document is document
-    distance = 0
-    if document is not None and same_file:
-        distance = abs(line - index.line_number(document.segment, document, own.start + 1))
     return RetrievedDraft(
         text=best.continuation.text,
         match_tokens=best.depth,
         n_places=n_places,
         n_agreeing=evidence.n_agreeing,
-        is_same_file=same_file,
-        distance_lines=distance,
+        is_same_file=best.document is document,
+        distance_lines=evidence.distance,
         suffix_agrees=evidence.n_suffix,
         renamed=best.renamed,
         source_path=best.document.path or best.document.key,
@@ -208,10 +225,20 @@ def _draft(
     )
 
 
-def _within_document(ids: Ids) -> Ids:
-    ends = np.flatnonzero(ids == 0)
-    return ids[: ends[0]] if len(ends) else ids
+def _is_secret(vocabulary: Vocabulary, segments: Sequence[Segment], found: _Found, cursor: Cursor) -> bool:
+    """Whether the lines a draft is from, or those it would make, look as if they held a secret."""
+    ids, end = segments[found.place.segment].ids, found.place.end
+    before = last_line(vocabulary.text(ids[max(found.document.start, end - _LOOK_BACK) : end]))
+    following = ids[end : end + n_needed(cursor)]
+    breaks = np.flatnonzero((following & KIND_MASK) == LINE)
+    taken = following[: breaks[cursor.max_lines - 1]] if len(breaks) >= cursor.max_lines else following
+    here = last_line("".join(cursor.tail)) + cursor.heal + found.continuation.text + cursor.rest
+    return holds_secret(before + "".join(_strings(vocabulary, taken))) or holds_secret(here)
 
 
 def _strings(vocabulary: Vocabulary, ids: Ids) -> list[str]:
-    return [vocabulary.string(token) for token in ids.tolist()]
+    """The strings of ids, up to their document's end."""
+    numbers = ids.tolist()
+    if 0 in numbers:
+        del numbers[numbers.index(0) :]
+    return [vocabulary.string(number) for number in numbers]

@@ -20,12 +20,16 @@ class Evidence:
         n_agreeing: their number.
         same_file: whether one of its places is in the cursor's document.
         renamed: whether the text has renamed names.
+        repeats: whether it is the next line once more.
+        names_block: whether it begins with a word that names something new, as `def`.
         same_step: whether the line there is indented against the one above as the cursor's is.
         at_line_start: whether the cursor stands before the line's first character.
         n_heal: characters of the unfinished word, which all candidates agree with.
         n_text: characters of it.
-        meets: whether it ends exactly where the rest of the cursor's line begins.
-        rest: whether there is such a rest.
+        n_words: names and numbers in it.
+        n_unknown: those of them that do not stand around the cursor.
+        stands_near: whether the line that it would make already stands around the cursor.
+        distance: lines between the cursor and its best place, in the same file.
     """
 
     depth: int
@@ -37,15 +41,19 @@ class Evidence:
     n_agreeing: int
     same_file: bool
     renamed: bool
+    repeats: bool
+    names_block: bool
     same_step: bool
     at_line_start: bool
     n_heal: int
     n_text: int
-    meets: bool
-    rest: bool
+    n_words: int
+    n_unknown: int
+    stands_near: bool
+    distance: int
 
 
-_WEIGHTS = (-3.0, 0.2, 0.6, -0.3, -0.3, 0.2, 0.6, 1.5, 0.3, 0.5, -0.3, 0.3, 0.0, 0.1, -0.2, 0.3, 0.0)
+_WEIGHTS = (-4.6, 0.068, 0.203, -0.284, -0.086, 0.03, 1.142, 2.211, 0.286, 0.515, 0.018, 0.696, -0.09, 0.041, -0.644, 0.0, -0.4, -0.2, 0.2, 0.0, 0.0, 0.0, 0.0, -5.024, -0.592, -0.301, 1.021, -0.115, 0.114)
 
 
 def features(evidence: Evidence) -> tuple[float, ...]:
@@ -66,8 +74,20 @@ def features(evidence: Evidence) -> tuple[float, ...]:
         float(evidence.at_line_start),
         min(evidence.n_heal, 8),
         math.log1p(evidence.n_text),
-        float(evidence.meets),
-        float(evidence.rest),
+        math.log1p(evidence.n_words),
+        math.log1p(evidence.n_unknown),
+        evidence.n_unknown / max(1, evidence.n_words),
+        float(evidence.n_unknown == 0),
+        float(evidence.stands_near),
+        float(evidence.stands_near and evidence.at_line_start),
+        1 / (1 + evidence.distance) if evidence.same_file else 0.0,
+        math.log1p(min(evidence.distance, 1000)) if evidence.same_file else 0.0,
+        float(evidence.repeats),
+        float(evidence.names_block and evidence.same_file),
+        math.log1p(evidence.behind),
+        evidence.share * math.log1p(evidence.n_agreeing),
+        math.sqrt(min(evidence.depth, 18) * min(evidence.n_suffix, 12)),
+        float(evidence.n_suffix >= 6),
     )
 
 

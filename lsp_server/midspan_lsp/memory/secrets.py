@@ -27,7 +27,13 @@ _SECRET_LINE = re.compile(
     r"|\beyJ[\w-]{10,}\.eyJ[\w-]{10,}"
     r"|://[^\s/:@\"']{1,80}:[^\s/@\"'{}$%<]{3,80}@"
 )
-_LONG_RUN = re.compile(r"[A-Za-z0-9+/_-]{32,}={0,2}")
+# some of these stands in every line that the pattern above finds; looking for them first is ten times as fast
+_HINTS = (
+    "passw passphrase secret token apikey api_key api-key accesskey access_key access-key privatekey private_key"
+    " private-key authkey auth_key auth-key credential akia asia ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- xox sk-"
+    " k_live_ k_test_ npm_ pypi- aiza eyj -----begin -----end"
+).split()
+_LONG_RUN = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{32,}={0,2}")
 
 
 def is_secret_file(name: str) -> bool:
@@ -38,7 +44,9 @@ def is_secret_file(name: str) -> bool:
 
 def holds_secret(text: str) -> bool:
     """Whether some line of a text looks as if it held a password, a token or a key."""
-    return _SECRET_LINE.search(text) is not None or any(_is_random(run) for run in _LONG_RUN.findall(text))
+    lower = text.lower()
+    hinted = ("://" in lower and "@" in lower) or any(hint in lower for hint in _HINTS)
+    return (hinted and _SECRET_LINE.search(text) is not None) or any(_is_random(run) for run in _LONG_RUN.findall(text))
 
 
 def without_secrets(text: str) -> str:
