@@ -144,9 +144,7 @@ def _read_group(default: _T, raw: object, path: str, problems: list[str]) -> _T:
 def _problem(value: object, wanted: type, bounds: tuple[float, float] | None) -> str:
     """What is wrong with a leaf; empty if nothing."""
     if wanted is tuple:
-        strings = isinstance(value, list | tuple) and all(
-            isinstance(item, str) for item in cast("list[object]", value)
-        )
+        strings = isinstance(value, list | tuple) and all(isinstance(item, str) for item in cast("list[object]", value))
         return "" if strings else f"expected a list of strings, got {value!r:.60}"
     accepted = (int, float) if wanted is float else wanted
     if not isinstance(value, accepted) or (wanted is not bool and isinstance(value, bool)):

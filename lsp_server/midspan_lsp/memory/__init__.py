@@ -1,1 +1,1 @@
-"""Project memory: what stands elsewhere in the project, as drafts for what is typed next. Nothing leaves the machine."""
+"""What stands elsewhere in the project, as drafts for what is typed next. Nothing leaves the machine."""

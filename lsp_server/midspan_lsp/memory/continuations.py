@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from midspan_lsp.memory.tokens import KEYWORD, NUMBER, WORD, first_line, kind_of, last_line, lex
 
+_OPENERS, _CLOSERS = ("(", "[", "{"), (")", "]", "}")
 _TAB_COLUMNS = 8
 _LINE_TOKENS = 80
 _MAX_TOKENS = 400
@@ -26,7 +27,6 @@ class Cursor:
         rest: text behind the cursor on its line, without white space at its end.
         following: the tokens of the lines below, without white space.
         near_words: the names and numbers in the text around.
-        near_lines: the lines around, without white space around them.
         next_line: the next line that is not blank, without white space around it.
         indent: white space in front of the cursor's line.
         step: whether that line is indented deeper (1), less (-1) or as the one above.
@@ -40,7 +40,6 @@ class Cursor:
     rest: str
     following: tuple[str, ...]
     near_words: frozenset[str]
-    near_lines: frozenset[str]
     next_line: str
     indent: str
     step: int
@@ -66,12 +65,9 @@ def cursor_of(prefix: str, suffix: str, max_lines: int, min_indent: int | None) 
     next_line = first_line(after.lstrip()).rstrip()
     following = tuple(token for token in tokens_after[: 4 * _SUFFIX_TOKENS] if not token.isspace())[:_SUFFIX_TOKENS]
     words = frozenset(token for token in (*tail, *tokens_after) if kind_of(token) in (WORD, NUMBER))
-    lines = frozenset(map(str.strip, re.split(r"[\r\n]+", near)[:-1] + re.split(r"[\r\n]+", after)))
     if rest:
         max_lines = 1
-    return Cursor(
-        tuple(tail), heal, rest, following, words, lines, next_line, indent, step, line_end, max_lines, min_indent
-    )
+    return Cursor(tuple(tail), heal, rest, following, words, next_line, indent, step, line_end, max_lines, min_indent)
 
 
 def indent_step(indents: list[str]) -> int:
@@ -170,7 +166,7 @@ def _meeting(text: str, rest: str) -> int | None:
             # white space that stands before the rest already is not repeated
             blank = index > 0 and rest[0].isspace() and tokens[index - 1].isspace()
             best, most = offset - (len(tokens[index - 1]) if blank else 0), n_common
-        depth += (token in "([{") - (token in ")]}")
+        depth += (token in _OPENERS) - (token in _CLOSERS)
         offset += len(token)
     return best
 

@@ -11,16 +11,19 @@ import numpy as np
 from midspan_lsp.memory.continuations import N_BEHIND, Continuation, Cursor, continuation, indent_step, n_needed
 from midspan_lsp.memory.index import TokenIndex
 from midspan_lsp.memory.matching import MAX_DEPTH, Place, find_places
+from midspan_lsp.memory.scoring import Evidence, scores
 from midspan_lsp.memory.secrets import holds_secret
-from midspan_lsp.memory.scoring import Evidence, score
 from midspan_lsp.memory.segments import Document, Segment
 from midspan_lsp.memory.tokens import BLANK, KIND_MASK, LINE, NUMBER, WORD, kind_of, last_line, lex
 from midspan_lsp.memory.vocabulary import Ids, Vocabulary
 
 _MOST_PLACES = 120
 _MOST_DRAFTS = 4
+_LEAST_RENAMED = 6  # tokens: names are not renamed if that is inconsistent already within so few
 _LOOK_BACK = 100  # tokens before a place that are looked at for its line and the one above
-_NAMES_A_BLOCK = frozenset("class def func fn function struct enum interface type trait impl".split())  # seldom twice
+_NAMES_A_BLOCK = frozenset(
+    {"class", "def", "enum", "fn", "func", "function", "impl", "interface", "struct", "trait", "type"}
+)
 
 
 @dataclass(frozen=True)
@@ -91,16 +94,18 @@ def find_drafts(
     places = find_places(segments, own, tail, cursor.heal, index.vocabulary, _MOST_PLACES)
     found = [one for place in places if (one := _read(index.vocabulary, segments, place, own, cursor)) is not None]
     breaks = np.flatnonzero((segments[0].ids & KIND_MASK) == LINE)
-    here = int(np.searchsorted(breaks, own.start))
+    here = int(np.searchsorted(breaks, own.start, side="right"))
 
     def distance(one: _Found) -> int:
         """Lines between a place of the cursor's document and the cursor; runs of blank lines count as one."""
-        return abs(int(np.searchsorted(breaks, one.place.end - 1)) - here) if one.place.segment == 0 else 0
+        return (
+            abs(int(np.searchsorted(breaks, one.place.end - 1, side="right")) - here) if one.place.segment == 0 else 0
+        )
 
     drafts: list[RetrievedDraft] = []
-    for best, evidence, n_places in _ranked(found, cursor, distance):
+    for best, evidence, n_places, chance in _ranked(found, cursor, distance):
         if not _is_secret(index.vocabulary, segments, best, cursor):
-            drafts.append(_draft(index, segments, best, evidence, n_places, document))
+            drafts.append(_draft(index, segments, best, evidence, n_places, chance, document))
         if len(drafts) == _MOST_DRAFTS:
             break
     return drafts
@@ -142,9 +147,9 @@ def _names(vocabulary: Vocabulary, ids: Ids, place: Place, cursor: Cursor) -> tu
     for back in range(place.reach):
         token_id = int(ids[place.end - 1 - back])
         kind, there, here = token_id & KIND_MASK, vocabulary.string(token_id), cursor.tail[-1 - back]
-        if kind == WORD and names.get(there, here) != here:
-            break
-        if kind == WORD and there not in names and here in names.values():
+        if kind == WORD and (names.get(there, here) != here or (there not in names and here in names.values())):
+            if depth < _LEAST_RENAMED:
+                return {}, place.literal
             break
         if kind == WORD:
             names[there] = here
@@ -154,14 +159,12 @@ def _names(vocabulary: Vocabulary, ids: Ids, place: Place, cursor: Cursor) -> tu
 
 def _ranked(
     found: Sequence[_Found], cursor: Cursor, distance: Callable[[_Found], int]
-) -> list[tuple[_Found, Evidence, int]]:
-    """The best place of each text, what speaks for the text, and among how many places; best first."""
+) -> list[tuple[_Found, Evidence, int, float]]:
+    """The best place of each text, what speaks for the text, among how many places, and its score; best first."""
     groups: dict[str, list[_Found]] = {}
     for one in found:
         groups.setdefault(one.continuation.text, []).append(one)
-    line = last_line("".join(cursor.tail)) + cursor.heal
     levels = sorted(one.depth - one.n_names for one in found)
-    next_line = cursor.next_line
     ranked: list[tuple[_Found, Evidence, int]] = []
     for group in groups.values():
         best = max(group, key=_strength)
@@ -170,7 +173,6 @@ def _ranked(
         n_agreeing = sum(one.depth - one.n_names >= level for one in group)
         words = [token for token in lex(cursor.heal + best.continuation.text) if kind_of(token) in (WORD, NUMBER)]
         evidence = Evidence(
-            depth=best.depth,
             literal=best.place.literal,
             n_names=best.n_names,
             behind=levels[-1] - level,
@@ -178,27 +180,28 @@ def _ranked(
             share=n_agreeing / n_places,
             n_agreeing=n_agreeing,
             same_file=any(one.place.segment == 0 for one in group),
-            renamed=best.renamed,
-            repeats=best.continuation.text.strip() == next_line,
+            repeats=best.continuation.text.strip() == cursor.next_line,
             names_block=best.continuation.text.split(" ", 1)[0] in _NAMES_A_BLOCK,
             same_step=best.same_step,
             at_line_start=bool(cursor.tail) and cursor.tail[-1][0] in "\r\n" and not cursor.heal,
             n_heal=len(cursor.heal),
-            n_text=len(best.continuation.text),
             n_words=len(words),
             n_unknown=sum(word not in cursor.near_words for word in words),
-            stands_near=(line + best.continuation.text).strip() in cursor.near_lines,
             distance=distance(best),
         )
         ranked.append((best, evidence, n_places))
-    return sorted(ranked, key=lambda one: (-score(one[1]), one[0].continuation.text))
+    chances = scores([evidence for _, evidence, _ in ranked])
+    order = sorted(range(len(ranked)), key=lambda number: (-chances[number], ranked[number][0].continuation.text))
+    return [(*ranked[number], chances[number]) for number in order]
 
 
-def _strength(one: _Found) -> tuple[float, int, bool, int, str, int]:
-    """Which place of the same text is named: the best match, then the cursor's file, then what was used last."""
-    depth = one.depth - one.n_names + min(4, one.continuation.n_suffix)
+def _strength(one: _Found) -> tuple[int, int, int, bool, bool, bool, str, int]:
+    """Which place of the same text is named: the best match, then the cursor's file, then what is open."""
+    n_suffix = one.continuation.n_suffix
+    depth = one.depth - one.n_names + min(4, n_suffix)
+    own, is_open = one.place.segment == 0, one.document.text is not None
     at = one.place.end - one.document.start
-    return depth, one.place.literal, one.place.segment == 0, one.document.recency, one.document.key, at
+    return depth, one.place.literal, n_suffix, own, one.same_step, is_open, one.document.key, at
 
 
 def _draft(
@@ -207,6 +210,7 @@ def _draft(
     best: _Found,
     evidence: Evidence,
     n_places: int,
+    chance: float,
     document: Document | None,
 ) -> RetrievedDraft:
     line = index.line_number(segments[best.place.segment], best.document, best.place.end)
@@ -221,14 +225,14 @@ def _draft(
         renamed=best.renamed,
         source_path=best.document.path or best.document.key,
         source_line=line,
-        score=score(evidence),
+        score=chance,
     )
 
 
 def _is_secret(vocabulary: Vocabulary, segments: Sequence[Segment], found: _Found, cursor: Cursor) -> bool:
     """Whether the lines a draft is from, or those it would make, look as if they held a secret."""
     ids, end = segments[found.place.segment].ids, found.place.end
-    before = last_line(vocabulary.text(ids[max(found.document.start, end - _LOOK_BACK) : end]))
+    before = last_line(vocabulary.text(ids[max(found.document.start, end - 4 * _LOOK_BACK) : end]))
     following = ids[end : end + n_needed(cursor)]
     breaks = np.flatnonzero((following & KIND_MASK) == LINE)
     taken = following[: breaks[cursor.max_lines - 1]] if len(breaks) >= cursor.max_lines else following

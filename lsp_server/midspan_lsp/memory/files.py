@@ -40,6 +40,7 @@ def add_file(
     yield
     text = without_secrets(text)
     taken: list[Ids] = []
+    index.n_readers += 1
     try:
         for chunk in _chunks(text):
             taken.append(index.vocabulary.take(lex(chunk)))
@@ -48,6 +49,8 @@ def add_file(
         for ids in taken:
             index.vocabulary.release(ids)
         raise
+    finally:
+        index.n_readers -= 1
     ids = np.concatenate(taken) if taken else np.zeros(0, np.int32)
     index.put_file(Document(file.path, file.path, file.family, recency), ids)
     if store:
@@ -57,7 +60,7 @@ def add_file(
 
 
 def _chunks(text: str) -> Iterator[str]:
-    """A text in pieces that are lexed alone as they are together: each begins with a line break behind a line's text."""
+    """A text in pieces that can be lexed alone: each begins with a line break behind a line's text."""
     start = 0
     while start < len(text):
         end = text.find("\n", start + _CHUNK)

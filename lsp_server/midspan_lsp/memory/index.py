@@ -7,7 +7,7 @@ from sys import getsizeof
 import numpy as np
 
 from midspan_lsp.memory.segments import BLOCK_TOKENS, Document, Segment
-from midspan_lsp.memory.tokens import KIND_MASK, LINE, LINE_SPACE, lex
+from midspan_lsp.memory.tokens import KIND_BITS, KIND_MASK, LINE, LINE_SPACE, lex
 from midspan_lsp.memory.vocabulary import Ids, Vocabulary
 
 _DOCUMENT_BYTES = 800  # of one document beside its tokens: the object, its strings, its entries in tables
@@ -18,6 +18,7 @@ class TokenIndex:
 
     def __init__(self) -> None:
         self.vocabulary = Vocabulary()
+        self.n_readers = 0  # who hold ids that are in no document yet; while there are any, ids keep their meaning
         self._documents: dict[str, Document] = {}
         self._open: dict[str, Document] = {}
         self._blocks: dict[str, list[Segment]] = {}
@@ -103,6 +104,11 @@ class TokenIndex:
         document.segment.remove(document)
         if self._open.pop(key, None) is None:
             self._tidy(document.family, document.segment)
+        if self.vocabulary.is_sparse and not self.n_readers:
+            new_ids = self.vocabulary.compact()
+            own = [document.segment for document in self._open.values()]
+            for segment in [*own, *(block for blocks in self._blocks.values() for block in blocks)]:
+                segment.ids[:] = new_ids[segment.ids >> KIND_BITS]
 
     def place_of(self, document: Document, offset: int) -> tuple[int, int]:
         """Tokens `(first, end)` of the line that holds a code point; the line break before it is the first of them."""

@@ -55,7 +55,7 @@ def find_places(
     """
     if not len(tail):
         return []
-    may_follow = _healing(segments, own, tail, heal, vocabulary) if heal else None
+    may_follow = _healing(segments, tail, heal, vocabulary) if heal else None
     found: list[npt.NDArray[np.int64]] = []
     for number, segment in enumerate(segments):
         ids = segment.ids
@@ -72,7 +72,9 @@ def find_places(
     rank = 8 * np.maximum(table[:, 2], table[:, 3] - 2) + 4 * (table[:, 0] == 0) + 2 * (table[:, 2] == table[:, 3])
     if len(table) > most:
         table = table[np.argpartition(-rank, most)[:most]]
-    return [Place(segment, end + 1, literal, renamed, reach) for segment, end, literal, renamed, reach in table.tolist()]
+    return [
+        Place(segment, end + 1, literal, renamed, reach) for segment, end, literal, renamed, reach in table.tolist()
+    ]
 
 
 def _agrees(ids: Ids, wanted: int) -> npt.NDArray[np.bool_]:
@@ -81,9 +83,7 @@ def _agrees(ids: Ids, wanted: int) -> npt.NDArray[np.bool_]:
     return (ids & KIND_MASK) == kind if kind in (LINE, BLANK) else ids == wanted
 
 
-def _healing(
-    segments: Sequence[Segment], own: range, tail: Ids, heal: str, vocabulary: Vocabulary
-) -> npt.NDArray[np.bool_]:
+def _healing(segments: Sequence[Segment], tail: Ids, heal: str, vocabulary: Vocabulary) -> npt.NDArray[np.bool_]:
     """For each string number, whether it begins with the word's part and follows the tail's last token somewhere."""
     follows = np.zeros(vocabulary.size, np.bool_)
     for segment in segments:

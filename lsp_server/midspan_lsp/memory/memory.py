@@ -123,7 +123,9 @@ class ProjectMemory:
         """A file or folder is gone, or is not to be remembered any more; documents still open stay until closed."""
         real = os.path.realpath(path)
         for document in self._index.documents():
-            if document.text is None and (document.key == real or document.key.startswith(real.rstrip(os.sep) + os.sep)):
+            if document.text is None and (
+                document.key == real or document.key.startswith(real.rstrip(os.sep) + os.sep)
+            ):
                 self._index.remove(document.key)
         for workspace, store in self._workspaces.values():
             if store is not None and (workspace.holds(real) or real == workspace.folder):
@@ -178,6 +180,8 @@ class ProjectMemory:
             for _ in add_file(self._index, workspace, store, file, -self._n_scanned):
                 if pause.due():
                     yield
+            if self._index.n_bytes > limit:
+                self._index.remove(file.path)
             if pause.due():
                 yield
         if store is not None:
@@ -216,9 +220,7 @@ class ProjectMemory:
     def stats(self) -> MemoryStats:
         """Its size, and how often it had an answer."""
         index = self._index
-        return MemoryStats(
-            len(index), len(self._opened), index.n_tokens, index.n_bytes, self._n_requests, self._n_hits
-        )
+        return MemoryStats(len(index), len(self._opened), index.n_tokens, index.n_bytes, self._n_requests, self._n_hits)
 
     def aclose(self) -> None:
         """Let go of the stores."""

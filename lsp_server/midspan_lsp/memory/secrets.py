@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from fnmatch import fnmatchcase
 
-_SECRET_NAMES = (
-    "*.asc *.env *.gpg *.jks *.kdb *.kdbx *.key *.keystore *.ovpn *.p12 *.p8 *.pem *.pfx *.pkcs12 *.ppk *.tfstate *.tfvars"
-    " .dockercfg .env .env.* .envrc .git-credentials .htpasswd .netrc .npmrc .pgpass .pypirc .yarnrc _netrc .boto .s3cfg"
-    " credential credentials credential.* credentials.* credentials-* credentials_* *[-_.]credential *[-_.]credentials"
-    " *[-_.]credential.* *[-_.]credentials.* id_dsa* id_ecdsa* id_ed25519* id_rsa* kubeconfig"
-    " secret secrets secret.* secrets.* secrets-* secrets_* *[-_.]secret *[-_.]secrets *[-_.]secret.* *[-_.]secrets.*"
-    " htpasswd passwd password password.* passwords passwords.* service-account*.json service_account*.json token"
-    " token.json tokens.json"
-).split()
+_FILE_PATTERNS = """
+    *.asc *.env *.gpg *.jks *.kdb *.kdbx *.key *.keystore *.ovpn *.p12 *.p8 *.pem *.pfx *.pkcs12 *.ppk *.tfstate
+    *.tfvars .dockercfg .env .env.* .envrc .git-credentials .htpasswd .netrc .npmrc .pgpass .pypirc .yarnrc _netrc .boto
+    .s3cfg credential credentials credential.* credentials.* credentials-* credentials_* *[-_.]credential *[-_.]credentials
+    *[-_.]credential.* *[-_.]credentials.* id_dsa* id_ecdsa* id_ed25519* id_rsa* kubeconfig
+    secret secrets secret.* secrets.* secrets-* secrets_* *[-_.]secret *[-_.]secrets *[-_.]secret.* *[-_.]secrets.*
+    htpasswd passwd password password.* passwords passwords.* service-account*.json service_account*.json token
+    token.json tokens.json
+"""
+_SECRET_NAMES = _FILE_PATTERNS.split()
 _SECRET_FOLDERS = frozenset({".aws", ".azure", ".docker", ".gnupg", ".kube", ".ssh", ".secrets", "secrets"})
 
 _KEY_BLOCK = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY[\s\S]*?(?:-----END [A-Z0-9 ]*-----|\Z)")
@@ -28,16 +29,17 @@ _SECRET_LINE = re.compile(
     r"|://[^\s/:@\"']{1,80}:[^\s/@\"'{}$%<]{3,80}@"
 )
 # some of these stands in every line that the pattern above finds; looking for them first is ten times as fast
-_HINTS = (
-    "passw passphrase secret token apikey api_key api-key accesskey access_key access-key privatekey private_key"
-    " private-key authkey auth_key auth-key credential akia asia ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- xox sk-"
-    " k_live_ k_test_ npm_ pypi- aiza eyj -----begin -----end"
-).split()
+_HINTS_TEXT = """
+    passw passphrase secret token apikey api_key api-key accesskey access_key access-key privatekey private_key
+    private-key authkey auth_key auth-key credential akia asia ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- xox sk-
+    k_live_ k_test_ npm_ pypi- aiza eyj -----begin -----end
+"""
+_HINTS = _HINTS_TEXT.split()
 _LONG_RUN = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{32,}={0,2}")
 
 
 def is_secret_file(name: str) -> bool:
-    """Whether a path (with `/` or `\\`) looks like that of a file that holds secrets."""
+    """Whether a path, a Windows one too, looks like that of a file that holds secrets."""
     *folders, last = name.lower().replace("\\", "/").split("/")
     return not _SECRET_FOLDERS.isdisjoint(folders) or any(fnmatchcase(last, pattern) for pattern in _SECRET_NAMES)
 

@@ -38,7 +38,7 @@ class Document:
     recency: int
     text: str | None = None
     n_tokens: int = 0
-    segment: Segment = field(default_factory=lambda: Segment())
+    segment: Segment = field(default_factory=lambda: Segment())  # noqa: PLW0108  (it is defined below)
     start: int = 1
 
     @property

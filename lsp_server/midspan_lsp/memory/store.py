@@ -58,7 +58,8 @@ class Store:
         """A file's distinct tokens and, for each of its tokens, the number of one; None if it is not up to date."""
         row = self._try(
             lambda connection: connection.execute(
-                "SELECT strings, numbers FROM files WHERE path = ? AND size = ? AND mtime_ns = ?", (path, size, mtime_ns)
+                "SELECT strings, numbers FROM files WHERE path = ? AND size = ? AND mtime_ns = ?",
+                (path, size, mtime_ns),
             ).fetchone()
         )
         if row is None:
@@ -117,7 +118,8 @@ class Store:
             if not about:
                 connection.execute("INSERT INTO about VALUES (?, ?)", (_VERSION, self._workspace))
                 connection.execute(
-                    "CREATE TABLE files (path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, strings BLOB, numbers BLOB)"
+                    "CREATE TABLE files "
+                    "(path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, strings BLOB, numbers BLOB)"
                 )
                 connection.commit()
             elif about != [(_VERSION, self._workspace)]:

@@ -20,8 +20,7 @@ LINE_SPACE = " \t\r\n"
 _TOKEN = re.compile(r"[^\W\d]\w*|\d\w*|(?:\r\n?|\n)[ \t\r\n]*|[ \t]+|.", re.DOTALL)
 
 # words that are never names: a match that renames identifiers has to keep them
-_KEYWORDS = frozenset(
-    """
+_KEYWORDS_TEXT = """
     and as assert async await auto bool boolean break case catch char class const constructor continue def default
     defer del delete do double elif else enum except export extends extern false False final finally float fn for from
     func function get go goto global if impl implements import in instanceof int interface is lambda let long loop
@@ -29,8 +28,8 @@ _KEYWORDS = frozenset(
     pub public raise range readonly return select self Self set short signed sizeof static str string struct super
     switch template this throw throws trait true True try type typedef typeof undefined union unsafe unsigned use using
     var virtual void where while with yield
-    """.split()
-)
+"""
+_KEYWORDS = frozenset(_KEYWORDS_TEXT.split())
 
 
 def lex(text: str) -> list[str]:

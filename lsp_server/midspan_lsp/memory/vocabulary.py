@@ -8,12 +8,14 @@ from sys import getsizeof
 import numpy as np
 import numpy.typing as npt
 
-from midspan_lsp.memory.tokens import KIND_BITS, kind_of
+from midspan_lsp.memory.tokens import KIND_BITS, KIND_MASK, kind_of
 
 Ids = npt.NDArray[np.int32]
 """Token ids, shape (n,): a string's number, its kind in the three lowest bits. 0 is the separator."""
 
 _TABLE_BYTES = 130  # of one string: its entries in the dictionary, the list and the two arrays
+
+_LEAST_ROOM = 1024
 
 
 class Vocabulary:
@@ -23,8 +25,8 @@ class Vocabulary:
         self._id_of: dict[str, int] = {}
         self._strings: list[str] = [""]
         self._free: list[int] = []
-        self._counts = np.zeros(1024, np.int32)
-        self._lengths = np.zeros(1024, np.int32)
+        self._counts = np.zeros(_LEAST_ROOM, np.int32)
+        self._lengths = np.zeros(_LEAST_ROOM, np.int32)
         self._string_bytes = 0
 
     def __len__(self) -> int:
@@ -86,6 +88,28 @@ class Vocabulary:
         """The strings of the ids, joined."""
         strings = self._strings
         return "".join([strings[number] for number in (ids >> KIND_BITS).tolist()])
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether most of its room is that of forgotten strings."""
+        return len(self._free) > max(_LEAST_ROOM, len(self._id_of))
+
+    def compact(self) -> Ids:
+        """Number the strings anew, without gaps; shape (size,): for each old number the new id."""
+        id_of: dict[str, int] = self._id_of
+        old: list[str] = self._strings
+        new_ids = np.zeros(len(old), np.int32)
+        numbers = [token_id >> KIND_BITS for token_id in id_of.values()]
+        room = max(_LEAST_ROOM, 2 * len(numbers))
+        counts, lengths = np.zeros(room, np.int32), np.zeros(room, np.int32)
+        counts[1 : len(numbers) + 1], lengths[1 : len(numbers) + 1] = self._counts[numbers], self._lengths[numbers]
+        self._counts, self._lengths = counts, lengths
+        self._strings = ["", *[old[number] for number in numbers]]
+        self._free = []
+        ids = [(new << KIND_BITS) | (token_id & KIND_MASK) for new, token_id in enumerate(id_of.values(), 1)]
+        self._id_of = dict(zip(id_of, ids, strict=True))
+        new_ids[numbers] = ids
+        return new_ids
 
     def _add(self, string: str) -> None:
         if self._free:
