@@ -42,7 +42,7 @@ def test_a_workspace_is_read_and_read_again(tmp_path: Path) -> None:
     assert answers(memory) == []
     put(tmp_path, "a.py")
     scan(memory, tmp_path)
-    assert answers(memory)[:1] == [WANTED]
+    assert WANTED in answers(memory)
     put(tmp_path, "a.py", CALL + "other)\n")
     scan(memory, tmp_path)
     assert answers(memory)[:1] == ["other)"]
@@ -80,7 +80,7 @@ def test_an_open_document_that_is_ignored_later_is_left_out(tmp_path: Path) -> N
     path = put(tmp_path, "logs/a.py")
     memory = ProjectMemory(MEMORY, keep=False)
     memory.open(path.as_uri(), str(path), "python", CALL + REST)
-    assert answers(memory)[:1] == [WANTED]
+    assert WANTED in answers(memory)
     put(tmp_path, ".gitignore", "logs/\n")
     scan(memory, tmp_path)
     assert answers(memory) == []
@@ -108,7 +108,7 @@ def test_a_restart_answers_the_same_and_removed_text_is_gone(tmp_path: Path) -> 
     first.aclose()
     again = ProjectMemory(MEMORY, cache)
     scan(again, work)
-    assert answers(again)[:1] == [WANTED]
+    assert WANTED in answers(again)
     assert again.stats().n_tokens == stats.n_tokens
     (work / "a.py").unlink()
     again.forget(str(work / "a.py"))
@@ -168,7 +168,7 @@ def test_memory_is_bounded_and_the_latest_stay(tmp_path: Path) -> None:
     put(tmp_path, "a39.py")
     memory.refresh(str(tmp_path / "a39.py"))
     assert memory.stats().n_bytes <= 2**20
-    assert answers(memory)[:1] == [WANTED]
+    assert WANTED in answers(memory)
 
 
 def test_a_disabled_memory_holds_nothing(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_document_too_large_is_left_out_until_it_is_smaller() -> None:
     memory.open("untitled:y", None, "python", CALL + REST + "x = 1\n" * 1000)
     assert answers(memory) == []
     memory.change("untitled:y", CALL + REST)
-    assert answers(memory)[:1] == [WANTED]
+    assert WANTED in answers(memory)
 
 
 LINES = [

@@ -87,7 +87,7 @@ class TokenIndex:
         if old == text:
             return
         head = _common_head(old, text)
-        tail = _common_head(old[head:][::-1], text[head:][::-1])
+        tail = _common_tail(old, text, min(len(old), len(text)) - head)
         first, last, start, end = self._touched(document, old, head, len(old) - tail)
         ids = self.vocabulary.take(lex(text[start : len(text) - (len(old) - end)]))
         gone = document.ids[first:last].copy()
@@ -170,6 +170,18 @@ def _common_head(first: str, second: str) -> int:
     while low < high:
         middle = (low + high + 1) // 2
         if first[low:middle] == second[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _common_tail(first: str, second: str, most: int) -> int:
+    """How many characters, at most `most`, two texts have in common at their end."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if first[len(first) - middle : len(first) - low] == second[len(second) - middle : len(second) - low]:
             low = middle
         else:
             high = middle - 1

@@ -47,12 +47,10 @@ class Evidence:
 
 
 # fitted on 1072 single-line holes in eight repositories of five languages, none of them among the held-out ones
-_WEIGHTS = (-5.069, 0.41, -0.132, -0.147, 0.844, 2.391, 0.304, 0.251, 0.644, -0.258, 0.058, -0.455, -1.429, -0.818) + (
-    -0.152,
-    -6.096,
-    -1.586,
-    0.724,
-)
+_WEIGHTS_TEXT = """
+    -5.069 0.41 -0.132 -0.147 0.844 2.391 0.304 0.251 0.644 -0.258 0.058 -0.455 -1.429 -0.818 -0.152 -6.096 -1.586 0.724
+"""
+_WEIGHTS = tuple(map(float, _WEIGHTS_TEXT.split()))
 
 
 def features(evidence: Evidence) -> tuple[float, ...]:

@@ -6,13 +6,13 @@ import re
 from fnmatch import fnmatchcase
 
 _FILE_PATTERNS = """
-    *.asc *.env *.gpg *.jks *.kdb *.kdbx *.key *.keystore *.ovpn *.p12 *.p8 *.pem *.pfx *.pkcs12 *.ppk *.tfstate
-    *.tfvars .dockercfg .env .env.* .envrc .git-credentials .htpasswd .netrc .npmrc .pgpass .pypirc .yarnrc _netrc .boto
-    .s3cfg credential credentials credential.* credentials.* credentials-* credentials_* *[-_.]credential *[-_.]credentials
-    *[-_.]credential.* *[-_.]credentials.* id_dsa* id_ecdsa* id_ed25519* id_rsa* kubeconfig
-    secret secrets secret.* secrets.* secrets-* secrets_* *[-_.]secret *[-_.]secrets *[-_.]secret.* *[-_.]secrets.*
-    htpasswd passwd password password.* passwords passwords.* service-account*.json service_account*.json token
-    token.json tokens.json
+    *.asc *.env *.gpg *.jks *.kdb *.kdbx *.key *.keystore *.ovpn *.p12 *.p8 *.pem *.pfx *.pkcs12 *.ppk
+    *.tfstate *.tfvars .dockercfg .env .env.* .envrc .git-credentials .htpasswd .netrc .npmrc .pgpass .pypirc
+    .yarnrc _netrc .boto .s3cfg credential credentials credential.* credentials.* credentials-* credentials_*
+    *[-_.]credential *[-_.]credentials *[-_.]credential.* *[-_.]credentials.* id_dsa* id_ecdsa* id_ed25519*
+    id_rsa* kubeconfig secret secrets secret.* secrets.* secrets-* secrets_* *[-_.]secret *[-_.]secrets
+    *[-_.]secret.* *[-_.]secrets.* htpasswd passwd password password.* passwords passwords.*
+    service-account*.json service_account*.json token token.json tokens.json
 """
 _SECRET_NAMES = _FILE_PATTERNS.split()
 _SECRET_FOLDERS = frozenset({".aws", ".azure", ".docker", ".gnupg", ".kube", ".ssh", ".secrets", "secrets"})
@@ -55,9 +55,16 @@ def without_secrets(text: str) -> str:
     """The same text, with the lines emptied that look as if they held a secret."""
     if not holds_secret(text):
         return text
-    text = _KEY_BLOCK.sub(lambda block: re.sub(r"[^\r\n]+", "", block[0]), text)
+    text = without_keys(text)
     lines = re.split(r"(\r\n|\n|\r)", text)
     return "".join(line if number % 2 or not holds_secret(line) else "" for number, line in enumerate(lines))
+
+
+def without_keys(text: str) -> str:
+    """The same text, with the lines of private keys emptied."""
+    if "PRIVATE KEY" not in text:
+        return text
+    return _KEY_BLOCK.sub(lambda block: re.sub(r"[^\r\n]+", "", block[0]), text)
 
 
 def _is_random(run: str) -> bool:

@@ -64,9 +64,10 @@ class Vocabulary:
         numbers = ids >> KIND_BITS
         np.subtract.at(self._counts, numbers, 1)
         gone = np.unique(numbers[self._counts[numbers] == 0])
-        for number in gone.tolist():
+        numbers_gone: list[int] = gone.tolist()
+        for number in numbers_gone:
             if number:
-                string = self._strings[number]
+                string: str = self._strings[number]
                 self._string_bytes -= getsizeof(string)
                 del self._id_of[string]
                 self._strings[number] = ""
@@ -87,7 +88,8 @@ class Vocabulary:
     def text(self, ids: Ids) -> str:
         """The strings of the ids, joined."""
         strings = self._strings
-        return "".join([strings[number] for number in (ids >> KIND_BITS).tolist()])
+        numbers: list[int] = (ids >> KIND_BITS).tolist()
+        return "".join([strings[number] for number in numbers])
 
     @property
     def is_sparse(self) -> bool:
