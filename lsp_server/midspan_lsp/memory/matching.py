@@ -15,6 +15,9 @@ from midspan_lsp.memory.vocabulary import Ids, Vocabulary
 MAX_DEPTH = 32
 """Most tokens that are compared, white space included: about a dozen and a half others."""
 
+_MORE_LEVELS = 4
+_MOST_OF_A_LEVEL = 2000
+
 
 @dataclass(frozen=True)
 class Place:
@@ -65,7 +68,7 @@ def find_places(
         if may_follow is not None:
             ends = ends[may_follow[ids[ends + 1] >> KIND_BITS]]
         if len(ends):
-            found.append(_depths(ids, ends, tail, number))
+            found.append(_depths(ids, ends, tail, number, most))
     if not found:
         return []
     table = np.concatenate(found)
@@ -95,25 +98,40 @@ def _healing(segments: Sequence[Segment], tail: Ids, heal: str, vocabulary: Voca
     return follows
 
 
-def _depths(ids: Ids, ends: npt.NDArray[np.int64], tail: Ids, number: int) -> npt.NDArray[np.int64]:
-    """How far each match reaches: rows of segment, end, literal, renamed, reach."""
-    literal = np.zeros(len(ends), np.int64)
-    renamed = np.zeros(len(ends), np.int64)
-    reach = np.zeros(len(ends), np.int64)
-    alive = np.arange(len(ends))
+def _depths(ids: Ids, ends: npt.NDArray[np.int64], tail: Ids, number: int, most: int) -> npt.NDArray[np.int64]:
+    """How far the longest matches reach, `most` or a few more: rows of segment, end, literal, renamed, reach."""
+    literal = np.zeros(len(ends), np.int16)
+    renamed = 0
     same = np.ones(len(ends), np.bool_)
+    stopped: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int16], npt.NDArray[np.bool_], int, int]] = []
+    depth = min(MAX_DEPTH, len(tail))
     # every array begins with a separator, which agrees with nothing: no match runs out of it
-    for back in range(min(MAX_DEPTH, len(tail))):
+    for back in range(depth):
         wanted = int(tail[-1 - back])
-        there = ids[ends[alive] - back]
+        there = ids[ends - back]
         agrees = _agrees(there, wanted)
         goes_on = agrees | ((there & KIND_MASK) == WORD) if wanted & KIND_MASK == WORD and back else agrees
-        same = (same & agrees)[goes_on]
-        alive = alive[goes_on]
-        if not len(alive):
+        stopped.append((ends, literal, ~goes_on, renamed, back))
+        ends, same = ends[goes_on], (same & agrees)[goes_on]
+        counts = wanted & KIND_MASK != BLANK
+        literal = literal[goes_on] + same if counts else literal[goes_on]
+        renamed += counts
+        if not len(ends):
             break
-        if wanted & KIND_MASK != BLANK:
-            literal[alive] += same
-            renamed[alive] += 1
-        reach[alive] = back + 1
-    return np.stack([np.full(len(ends), number), ends, literal, renamed, reach], axis=1)
+    else:
+        stopped.append((ends, literal, np.ones(len(ends), np.bool_), renamed, depth))
+    rows: list[npt.NDArray[np.int64]] = []
+    n_more, n_rows = _MORE_LEVELS, 0
+    for at, agreeing, stops, n_renamed, reach in reversed(stopped):
+        chosen = np.flatnonzero(stops)[:_MOST_OF_A_LEVEL]
+        n_chosen = len(chosen)
+        if n_chosen and reach:
+            same_for_all = [np.full(n_chosen, value) for value in (number, n_renamed, reach)]
+            columns = (same_for_all[0], at[chosen], agreeing[chosen].astype(np.int64), *same_for_all[1:])
+            rows.append(np.stack(columns, axis=1))
+            n_rows += n_chosen
+        # a match without renamed names is worth more than one that reaches a little farther with them
+        n_more -= n_rows >= most
+        if n_more < 0:
+            break
+    return np.concatenate(rows) if rows else np.zeros((0, 5), np.int64)

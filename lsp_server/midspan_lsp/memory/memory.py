@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from midspan_lsp.config import MemorySettings
@@ -17,38 +15,11 @@ from midspan_lsp.memory.index import TokenIndex
 from midspan_lsp.memory.languages import family_of
 from midspan_lsp.memory.secrets import is_secret_file
 from midspan_lsp.memory.segments import Document
+from midspan_lsp.memory.stats import MemoryStats, Opened, Pause
 from midspan_lsp.memory.store import Store, memory_folder
 from midspan_lsp.memory.workspace import SourceFile, Workspace
 
-_STEP_S = 0.003
 _FULL = 0.95  # of the bound: a scan stops there, so that what is opened then need not push out anything
-
-
-@dataclass(frozen=True)
-class MemoryStats:
-    """What the memory holds and how it did.
-
-    Attributes:
-        n_documents: open documents and files.
-        n_open: open documents.
-        n_tokens: of all of them.
-        n_bytes: memory, about.
-        n_requests: how often drafts were asked for.
-        n_hits: how often there was one.
-    """
-
-    n_documents: int
-    n_open: int
-    n_tokens: int
-    n_bytes: int
-    n_requests: int
-    n_hits: int
-
-
-@dataclass
-class _Opened:
-    path: str
-    family: str
 
 
 class ProjectMemory:
@@ -65,7 +36,7 @@ class ProjectMemory:
         self._folder = folder
         self._keep = keep
         self._index = TokenIndex()
-        self._opened: dict[str, _Opened] = {}
+        self._opened: dict[str, Opened] = {}
         self._workspaces: dict[str, tuple[Workspace, Store | None]] = {}
         self._clock = 0
         self._n_scanned = 0
@@ -75,7 +46,7 @@ class ProjectMemory:
     def open(self, uri: str, path: str | None, language_id: str, text: str) -> None:
         """A document was opened: from now on its text counts, not its file's. Secret and ignored ones are left out."""
         real = os.path.realpath(path) if path else ""
-        self._opened[uri] = _Opened(real, family_of(language_id, path or uri))
+        self._opened[uri] = Opened(real, family_of(language_id, path or uri))
         if real:
             self._index.remove(real)
         self.change(uri, text)
@@ -141,7 +112,7 @@ class ProjectMemory:
             del self._opened[uri]
             self._index.remove(uri)
             if text is None:
-                self._opened[new_uri] = _Opened(os.path.realpath(new_path) if new_path else "", opened.family)
+                self._opened[new_uri] = Opened(os.path.realpath(new_path) if new_path else "", opened.family)
             else:
                 self.open(new_uri, new_path, opened.family, text)
         if path:
@@ -159,7 +130,7 @@ class ProjectMemory:
             return
         workspace, store = self._workspace(str(folder))
         self._leave_out_ignored()
-        pause = _Pause()
+        pause = Pause()
         found: list[SourceFile] = []
         for file in workspace.walk():
             if file is not None:
@@ -252,7 +223,7 @@ class ProjectMemory:
                 self._index.remove(uri)
 
     def _forget_missing(
-        self, workspace: Workspace, store: Store | None, there: set[str], pause: _Pause
+        self, workspace: Workspace, store: Store | None, there: set[str], pause: Pause
     ) -> Iterator[None]:
         """Forgets files that are gone or ignored by now."""
         known = {document.key for document in self._index.documents() if document.text is None}
@@ -276,16 +247,3 @@ class ProjectMemory:
                 self._index.remove(document.key)
             if self._index.n_bytes <= limit * _FULL:
                 return
-
-
-class _Pause:
-    """Says when a step has lasted long enough."""
-
-    def __init__(self) -> None:
-        self._until = time.monotonic() + _STEP_S
-
-    def due(self) -> bool:
-        if time.monotonic() < self._until:
-            return False
-        self._until = time.monotonic() + _STEP_S
-        return True
