@@ -58,7 +58,7 @@ def find_places(
     """
     if not len(tail):
         return []
-    may_follow = _healing(segments, tail, heal, vocabulary) if heal else None
+    may_follow = vocabulary.that_begin_with(heal) if heal else None
     found: list[npt.NDArray[np.int64]] = []
     for number, segment in enumerate(segments):
         ids = segment.ids
@@ -84,18 +84,6 @@ def _agrees(ids: Ids, wanted: int) -> npt.NDArray[np.bool_]:
     """Which ids stand for the same; of white space the amount does not matter."""
     kind = wanted & KIND_MASK
     return (ids & KIND_MASK) == kind if kind in (LINE, BLANK) else ids == wanted
-
-
-def _healing(segments: Sequence[Segment], tail: Ids, heal: str, vocabulary: Vocabulary) -> npt.NDArray[np.bool_]:
-    """For each string number, whether it begins with the word's part and follows the tail's last token somewhere."""
-    follows = np.zeros(vocabulary.size, np.bool_)
-    for segment in segments:
-        ids = segment.ids
-        follows[ids[1:][_agrees(ids[:-1], int(tail[-1]))] >> KIND_BITS] = True
-    follows[0] = False
-    for number in np.flatnonzero(follows).tolist():
-        follows[number] = vocabulary.string(number << KIND_BITS).startswith(heal)
-    return follows
 
 
 def _depths(ids: Ids, ends: npt.NDArray[np.int64], tail: Ids, number: int, most: int) -> npt.NDArray[np.int64]:

@@ -81,6 +81,10 @@ class Vocabulary:
         """The string of an id."""
         return self._strings[token_id >> KIND_BITS]
 
+    def that_begin_with(self, start: str) -> npt.NDArray[np.bool_]:
+        """For each string number whether its string begins so, shape (size,)."""
+        return np.fromiter([string.startswith(start) for string in self._strings], np.bool_, len(self._strings))
+
     def lengths(self, ids: Ids) -> Ids:
         """Code points of each id's string; same shape."""
         return self._lengths[ids >> KIND_BITS]
