@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from midspan_lsp.config import MemorySettings
 from midspan_lsp.documents import DocumentSnapshot
@@ -216,6 +216,7 @@ STEP = st.one_of(
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(STEP, max_size=14))
+@example([("write", "b.py", "def f(a, b):\n    total = g(b, a)"), ("write", "a.py", "def f(a, b):\ndef f(a, b):")])
 def test_any_history_answers_as_a_memory_built_afresh(steps: list[tuple[str, str, str]]) -> None:
     folder = Path(tempfile.mkdtemp()).resolve()
     try:

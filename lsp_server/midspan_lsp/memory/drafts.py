@@ -124,7 +124,8 @@ def _read(
     if len(ends) == cursor.max_lines:
         following = following[: ends[-1] + N_BEHIND]
     tokens = _strings(vocabulary, following)
-    before = ids[max(0, place.end - _LOOK_BACK) : place.end]
+    document = segments[place.segment].document_at(place.end - 1)
+    before = ids[max(document.start, place.end - _LOOK_BACK) : place.end]
     breaks = np.flatnonzero((before & KIND_MASK) == LINE)[-2:]
     lines = [last_line(vocabulary.string(token)) for token in before[breaks].tolist()]
     there = lines[-1] if lines else ""
@@ -134,7 +135,6 @@ def _read(
         return None
     literal = continuation(tokens, there, {}, cursor) if names else one
     renamed = literal is None or one.text != literal.text
-    document = segments[place.segment].document_at(place.end - 1)
     return _Found(place, document, one, depth, len(names), renamed, indent_step(lines) == cursor.step)
 
 
