@@ -79,12 +79,30 @@ class ModelSettings:
 
 
 @dataclass(frozen=True)
+class MemorySettings:
+    """What is remembered of the project, for drafts from its own text. It stays on this machine.
+
+    Attributes:
+        enabled: whether anything is.
+        max_megabytes: most memory for it; what was used least recently is dropped first.
+        max_file_kilobytes: larger files are left out.
+        ignore: files that are never read, as patterns of a `.gitignore` in the workspace folder.
+    """
+
+    enabled: bool = True
+    max_megabytes: int = _number(64, 1, 4096)
+    max_file_kilobytes: int = _number(256, 1, 16_384)
+    ignore: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Settings:
     """All settings, in the shape in which an editor gives them."""
 
     completion: CompletionSettings = field(default_factory=CompletionSettings)
     context: ContextSettings = field(default_factory=ContextSettings)
     model: ModelSettings = field(default_factory=ModelSettings)
+    memory: MemorySettings = field(default_factory=MemorySettings)
 
 
 def read_settings(raw: object) -> tuple[Settings, list[str]]:
@@ -143,6 +161,9 @@ def _read_group(default: _T, raw: object, path: str, problems: list[str]) -> _T:
 
 def _problem(value: object, wanted: type, limits: Mapping[str, Any]) -> str:
     """What is wrong with a leaf; empty if nothing."""
+    if wanted is tuple:
+        strings = isinstance(value, list | tuple) and all(isinstance(item, str) for item in cast("list[object]", value))
+        return "" if strings else f"expected a list of strings, got {value!r:.60}"
     bounds, choices = limits.get("bounds"), limits.get("choices")
     accepted = (int, float) if wanted is float else wanted
     if not isinstance(value, accepted) or (wanted is not bool and isinstance(value, bool)):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from midspan_model.calibration import Calibrator
 from midspan_model.canvas import build_canvas
 from midspan_model.checkpoints import build, read_state
+from midspan_model.denoising.block import Finish
 from midspan_model.growth import Draft
 from midspan_model.infilling import Infiller, Task
 from midspan_model.kv_cache import ContextCache

@@ -20,6 +20,12 @@ def test_good_values_are_taken_and_integers_serve_as_floats() -> None:
     assert settings.context == Settings().context
 
 
+def test_a_list_of_patterns_is_taken() -> None:
+    settings, problems = read_settings({"memory.ignore": ["*.gen.py"], "memory.enabled": False})
+    assert problems == []
+    assert (settings.memory.ignore, settings.memory.enabled) == (("*.gen.py",), False)
+
+
 def test_dotted_keys_are_nested_ones() -> None:
     dotted = {"completion.menu": True, "completion": {"max_lines": 2}, "model.threads": 3, "context": None}
     settings, problems = read_settings(dotted)
@@ -40,6 +46,9 @@ def test_dotted_keys_are_nested_ones() -> None:
         ({"completion": {"eagerness": 1}}, "completion.eagerness"),
         ({"completion": 3}, "completion"),
         ({"completions": {}}, "completions"),
+        ({"memory": {"ignore": "*.py"}}, "memory.ignore"),
+        ({"memory": {"ignore": ["*.py", 3]}}, "memory.ignore"),
+        ({"memory": {"max_megabytes": 0}}, "memory.max_megabytes"),
         ({"model": {"path": None}}, "model.path"),
         ({1: 2}, "1"),
         ({"x" * 1000: 2}, "x" * 60),

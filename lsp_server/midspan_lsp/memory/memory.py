@@ -1,0 +1,249 @@
+"""The project's memory: what the server tells it, and what it answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from midspan_lsp.config import MemorySettings
+from midspan_lsp.documents import DocumentSnapshot
+from midspan_lsp.memory.continuations import cursor_of
+from midspan_lsp.memory.drafts import RetrievedDraft, find_drafts
+from midspan_lsp.memory.files import add_file
+from midspan_lsp.memory.index import TokenIndex
+from midspan_lsp.memory.languages import family_of
+from midspan_lsp.memory.secrets import is_secret_file
+from midspan_lsp.memory.segments import Document
+from midspan_lsp.memory.stats import MemoryStats, Opened, Pause
+from midspan_lsp.memory.store import Store, memory_folder
+from midspan_lsp.memory.workspace import SourceFile, Workspace
+
+_FULL = 0.95  # of the bound: a scan stops there, so that what is opened then need not push out anything
+
+
+class ProjectMemory:
+    """Open documents and the files of workspace folders. Belongs to one thread at a time; raises nothing of the disk's.
+
+    Args:
+        settings: its bounds.
+        folder: where stores are kept; None: the cache folder's place for them.
+        keep: whether files are kept in a store for the next start.
+    """
+
+    def __init__(self, settings: MemorySettings, folder: Path | None = None, *, keep: bool = True) -> None:
+        self._settings = settings
+        self._folder = folder
+        self._keep = keep
+        self._index = TokenIndex()
+        self._opened: dict[str, Opened] = {}
+        self._workspaces: dict[str, tuple[Workspace, Store | None]] = {}
+        self._clock = 0
+        self._n_scanned = 0
+        self._n_requests = 0
+        self._n_hits = 0
+
+    def open(self, uri: str, path: str | None, language_id: str, text: str) -> None:
+        """A document was opened: from now on its text counts, not its file's. Secret and ignored ones are left out."""
+        real = os.path.realpath(path) if path else ""
+        self._opened[uri] = Opened(real, family_of(language_id, path or uri))
+        if real:
+            self._index.remove(real)
+        self.change(uri, text)
+
+    def change(self, uri: str, text: str) -> None:
+        """An open document has another text. Unknown documents are ignored."""
+        opened = self._opened.get(uri)
+        if opened is None or not self._settings.enabled:
+            return
+        self._clock += 1
+        if len(text) > self._settings.max_file_kilobytes * 1024 or not self._may_hold(uri, opened.path):
+            self._index.remove(uri)
+            return
+        document = self._index.get(uri)
+        if document is None:
+            self._index.put_open(Document(uri, opened.path, opened.family, self._clock, text))
+        else:
+            document.recency = self._clock
+            self._index.edit(uri, text)
+        self._drop_least_recent()
+
+    def close(self, uri: str) -> None:
+        """A document was closed: its file counts again, if it is a workspace's; else it is forgotten."""
+        opened = self._opened.pop(uri, None)
+        self._index.remove(uri)
+        if opened is not None and opened.path:
+            self.refresh(opened.path)
+
+    def refresh(self, path: str) -> None:
+        """A file was written: read it again, if it is a workspace's and not open."""
+        real = os.path.realpath(path)
+        if any(opened.path == real for opened in self._opened.values()) or not self._settings.enabled:
+            return
+        for workspace, store in self._workspaces.values():
+            file = workspace.source_file(real)
+            if file is not None:
+                self._clock += 1
+                for _ in add_file(self._index, workspace, store, file, self._clock):
+                    pass
+                self._drop_least_recent()
+                return
+        self.forget(real)
+
+    def forget(self, path: str) -> None:
+        """A file or folder is gone, or is not to be remembered any more; documents still open stay until closed."""
+        real = os.path.realpath(path)
+        for document in self._index.documents():
+            if document.text is None and (
+                document.key == real or document.key.startswith(real.rstrip(os.sep) + os.sep)
+            ):
+                self._index.remove(document.key)
+        for workspace, store in self._workspaces.values():
+            if store is not None and (workspace.holds(real) or real == workspace.folder):
+                store.delete(real)
+                store.flush()
+
+    def renamed(self, uri: str, new_uri: str, path: str | None = None, new_path: str | None = None) -> None:
+        """A document or file has another name."""
+        opened = self._opened.get(uri)
+        if opened is not None:
+            document = self._index.get(uri)
+            text = document.text if document is not None else None
+            del self._opened[uri]
+            self._index.remove(uri)
+            if text is None:
+                self._opened[new_uri] = Opened(os.path.realpath(new_path) if new_path else "", opened.family)
+            else:
+                self.open(new_uri, new_path, opened.family, text)
+        if path:
+            self.refresh(path)
+        if new_path:
+            self.refresh(new_path)
+
+    def scan(self, folder: str | Path) -> Iterator[None]:
+        """Reads a workspace folder, or reads again what changed there; yields every few milliseconds.
+
+        The caller may pause between steps, or drop the generator: what was read until then stays. Files of the open
+        documents' languages come first.
+        """
+        if not self._settings.enabled:
+            return
+        workspace, store = self._workspace(str(folder))
+        self._leave_out_ignored()
+        pause = Pause()
+        found: list[SourceFile] = []
+        for file in workspace.walk():
+            if file is not None:
+                found.append(file)
+            if pause.due():
+                yield
+        wanted = [opened.family for opened in self._opened.values()][::-1]
+        order = {family: number for number, family in enumerate(dict.fromkeys(wanted))}
+        found.sort(key=lambda file: order.get(file.family, len(order)))
+        yield from self._forget_missing(workspace, store, {file.path for file in found}, pause)
+        limit = int(_FULL * self._settings.max_megabytes * 2**20)
+        for file in found:
+            if self._index.n_bytes > limit:
+                break
+            if any(opened.path == file.path for opened in self._opened.values()):
+                continue
+            self._n_scanned += 1
+            for _ in add_file(self._index, workspace, store, file, -self._n_scanned):
+                if pause.due():
+                    yield
+            if self._index.n_bytes > limit:
+                self._index.remove(file.path)
+            if pause.due():
+                yield
+        if store is not None:
+            store.flush()
+
+    def leave(self, folder: str | Path) -> None:
+        """A workspace folder is no more: its files are forgotten, its store is kept for the next time."""
+        real = os.path.realpath(folder)
+        _, store = self._workspaces.pop(real, (None, None))
+        if store is not None:
+            store.close()
+        self.forget(real)
+
+    def drafts(
+        self, snapshot: DocumentSnapshot, offset: int, max_lines: int = 1, min_indent: int | None = None
+    ) -> list[RetrievedDraft]:
+        """The best few drafts for a cursor, best first; none where the memory knows nothing alike.
+
+        Args:
+            snapshot: the document as it stands; need not be open.
+            offset: of the cursor, in code points.
+            max_lines: most lines of a draft.
+            min_indent: columns; a draft of several lines ends before a line that is indented less.
+        """
+        if not self._settings.enabled:
+            return []
+        self.change(snapshot.uri, snapshot.text)
+        opened = self._opened.get(snapshot.uri)
+        family = opened.family if opened else family_of(snapshot.language_id, snapshot.uri)
+        cursor = cursor_of(snapshot.text[:offset], snapshot.text[offset:], max_lines, min_indent)
+        found = find_drafts(self._index, self._index.get(snapshot.uri), family, offset, cursor)
+        self._n_requests += 1
+        self._n_hits += bool(found)
+        return found
+
+    def stats(self) -> MemoryStats:
+        """Its size, and how often it had an answer."""
+        index = self._index
+        return MemoryStats(len(index), len(self._opened), index.n_tokens, index.n_bytes, self._n_requests, self._n_hits)
+
+    def aclose(self) -> None:
+        """Let go of the stores."""
+        for _, store in self._workspaces.values():
+            if store is not None:
+                store.close()
+        self._workspaces.clear()
+
+    def _workspace(self, folder: str) -> tuple[Workspace, Store | None]:
+        """A folder's rules, read afresh, and its store."""
+        real = os.path.realpath(folder)
+        workspace = Workspace(Path(real), self._settings.ignore, self._settings.max_file_kilobytes * 1024)
+        store = self._workspaces[real][1] if real in self._workspaces else None
+        if store is None and self._keep:
+            store = Store(self._folder or memory_folder(), real)
+        self._workspaces[real] = (workspace, store)
+        return workspace, store
+
+    def _may_hold(self, uri: str, path: str) -> bool:
+        """Whether an open document may be remembered."""
+        if is_secret_file(path or uri):
+            return False
+        holding = [workspace for workspace, _ in self._workspaces.values() if path and workspace.holds(path)]
+        return all(workspace.may_read(path) for workspace in holding)
+
+    def _leave_out_ignored(self) -> None:
+        for uri, opened in self._opened.items():
+            if not self._may_hold(uri, opened.path):
+                self._index.remove(uri)
+
+    def _forget_missing(
+        self, workspace: Workspace, store: Store | None, there: set[str], pause: Pause
+    ) -> Iterator[None]:
+        """Forgets files that are gone or ignored by now."""
+        known = {document.key for document in self._index.documents() if document.text is None}
+        for path in [*known, *(store.paths() if store else [])]:
+            if path not in there and workspace.holds(path):
+                self._index.remove(path)
+                if store is not None:
+                    store.delete(path)
+            if pause.due():
+                yield
+        if store is not None:
+            store.flush()
+
+    def _drop_least_recent(self) -> None:
+        """Keeps the memory within its bound; open documents stay."""
+        limit = self._settings.max_megabytes * 2**20
+        if self._index.n_bytes <= limit:
+            return
+        for document in sorted(self._index.documents(), key=lambda one: one.recency):
+            if document.text is None:
+                self._index.remove(document.key)
+            if self._index.n_bytes <= limit * _FULL:
+                return
