@@ -76,7 +76,18 @@ def answers_of(n: int, seed: int = 0) -> list[dict[str, object]]:
         confidence = chance.random()
         right = chance.random() < math.sqrt(confidence)
         features = {**features_of_place("x", "\n", 1, "go"), **features_of_middle(confidence, [confidence])}
-        found.append({"way": "midspan", "origin": f"repo{index % 3}/a.go", "features": features, "exact": right})
+        found.append(
+            {
+                "way": "candidates",
+                "origin": f"repo{index % 3}/a.go",
+                "offset": index,
+                "features": features,
+                "exact": right,
+                "middle": "x" if right else "y",
+                "wanted": "x ",
+                "others": [["z", {**features, "log_confidence": -9.0}]],
+            }
+        )
     return found
 
 
@@ -107,7 +118,7 @@ def test_the_command_writes_the_calibrator_beside_the_adapter(
     answers.write_text("\n".join(map(json.dumps, answers_of(200))), encoding="utf-8")
     monkeypatch.setattr("sys.argv", ["calibrate", str(answers), "--adapter", str(adapter)])
     assert main() == 0
-    assert "calibration error by repositories left out" in capsys.readouterr().out
+    assert "200 holes, 400 candidates, " in capsys.readouterr().out
     found = Calibrator.load(calibration_file(adapter))
     assert found.adapter_sha256 == hashlib.sha256(b"weights").hexdigest()
     assert found.fitted_on == "200 holes of repo0, repo1, repo2"

@@ -9,7 +9,7 @@ import asyncio
 import importlib.util
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -21,6 +21,7 @@ from midspan_lsp.errors import BackendUnavailable, BadResponse, InfillError
 from midspan_lsp.types import (
     CancellationToken,
     Candidate,
+    HoleInFile,
     InfillRequest,
     InfillResponse,
     InfillStats,
@@ -200,6 +201,35 @@ def fetch_weights(report: ReportProgress, *, again: bool = False) -> Path:
     from midspan_model.embedded import fetch_trunk  # noqa: PLC0415
 
     return _translating_errors(lambda: fetch_trunk(report_changes(report), again=again))
+
+
+def evaluate(
+    arguments: Sequence[str],
+    parses: Callable[[str, str, str, str], bool | None],
+    propose: Callable[[HoleInFile], list[tuple[str, float]]],
+) -> int:
+    """The model's evaluation, with what only the server knows; the exit status.
+
+    Args:
+        arguments: of its command line.
+        parses: (language id, text before, middle, text behind) -> whether the whole parses, if that is known.
+        propose: middles from the project and their chances, best first.
+
+    Raises:
+        InfillError: packages are missing.
+    """
+    _check_installed()
+    from midspan_model.evaluation.command import main  # noqa: PLC0415
+    from midspan_model.evaluation.holes import Hole  # noqa: PLC0415
+    from midspan_model.questions import Proposal  # noqa: PLC0415
+
+    def proposals(root: Path, hole: Hole) -> list[Proposal]:
+        path = root.parent / hole.origin
+        texts = (hole.prefix, hole.middle, hole.suffix)
+        asked = HoleInFile(root, path, hole.language_id, *texts, hole.max_lines, hole.min_indent)
+        return [Proposal(text, score) for text, score in propose(asked)]
+
+    return main(arguments, parses, proposals)
 
 
 def _missing() -> tuple[str, ...]:

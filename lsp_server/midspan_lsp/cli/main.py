@@ -82,6 +82,10 @@ def _parser() -> argparse.ArgumentParser:
 
     doctor = add("doctor", "say what is installed and whether a completion works")
     doctor.set_defaults(command=_doctor)
+
+    evaluate = add("evaluate", "measure the middles on held-out code, with the project's memory")
+    evaluate.add_argument("arguments", nargs=argparse.REMAINDER, help="as of `python -m midspan_model.evaluation`")
+    evaluate.set_defaults(command=_evaluate)
     return parser
 
 
@@ -106,6 +110,12 @@ def _fetch(options: argparse.Namespace) -> int:
     from midspan_lsp.cli.fetch import run  # noqa: PLC0415
 
     return run(again=options.again)
+
+
+def _evaluate(options: argparse.Namespace) -> int:
+    from midspan_lsp.cli.evaluate import run  # noqa: PLC0415
+
+    return run(options.arguments)
 
 
 def _doctor(_: argparse.Namespace) -> int:

@@ -1,6 +1,6 @@
 """Fits the calibrator on answers that were kept, and says how well it holds on repositories it was not fitted on.
 
-python -m midspan_model.evaluation local --repositories tuning --tuning --way midspan --answers answers.jsonl
+midspan evaluate local --repositories tuning --tuning --way candidates --answers answers.jsonl
 python -m midspan_model.evaluation.calibrate answers.jsonl --adapter adapter.safetensors --diagram reliability.png
 
 Shapes: N answers, F features and the bias.
@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 from midspan_model.calibration import FEATURES, Calibrator
 from midspan_model.checkpoints import calibration_file
 from midspan_model.evaluation.metrics import calibration_error, reliability
-from midspan_model.evaluation.ways import MIDSPAN
+from midspan_model.evaluation.ways import CANDIDATES
 
 _RIDGE = 1.0
 _N_STEPS = 50
 
 Answers = Sequence[Mapping[str, Any]]
-"""Lines that `--answers` wrote: features, and whether the middle was exactly right."""
+"""Candidates: the hole's place (`origin`, `offset`), `features`, and whether the middle was exactly right (`exact`)."""
 
 
 def fit(answers: Answers) -> Calibrator:
@@ -62,6 +62,29 @@ def crossed(answers: Answers) -> list[float]:
     return probabilities
 
 
+def candidates_of(lines: Sequence[str]) -> list[dict[str, Any]]:
+    """All candidates of the holes, from lines that `--answers` wrote for the way made for this."""
+    found: list[dict[str, Any]] = []
+    for answer in map(json.loads, lines):
+        if answer["way"] != CANDIDATES:
+            continue
+        place = {"origin": answer["origin"], "offset": answer["offset"]}
+        for text, features in [(answer["middle"], answer["features"]), *answer["others"]]:
+            if features:
+                found.append({**place, "features": features, "exact": text.rstrip() == answer["wanted"].rstrip()})
+    return found
+
+
+def chosen(answers: Answers, probabilities: Sequence[float]) -> list[int]:
+    """Of each hole's candidates the likeliest, by its index."""
+    best: dict[tuple[str, int], int] = {}
+    for index, answer in enumerate(answers):
+        hole = answer["origin"], answer["offset"]
+        if hole not in best or probabilities[index] > probabilities[best[hole]]:
+            best[hole] = index
+    return list(best.values())
+
+
 def repository_of(answer: Mapping[str, Any]) -> str:
     """The folder that an answer's file stood in."""
     return str(answer["origin"]).split("/", maxsplit=1)[0]
@@ -93,20 +116,23 @@ def main() -> int:
     parser.add_argument("--adapter", type=Path, required=True, metavar="FILE", help="that answered")
     parser.add_argument("--diagram", type=Path, metavar="PNG", help="draw the crossed calibration here")
     options = parser.parse_args()
-    lines = [line for file in options.answers for line in file.read_text(encoding="utf-8").splitlines()]
-    answers = [answer for answer in map(json.loads, lines) if answer["way"] == MIDSPAN and answer["features"]]
+    answers = candidates_of(
+        [line for file in options.answers for line in file.read_text(encoding="utf-8").splitlines()]
+    )
     if not answers:
-        print(f"these files have no answer of the way {MIDSPAN}", file=sys.stderr)
+        print(f"these files have no answer of the way {CANDIDATES}", file=sys.stderr)
         return 1
-    right, probabilities = [bool(answer["exact"]) for answer in answers], crossed(answers)
+    crossed_all = crossed(answers)
+    shown = chosen(answers, crossed_all)
+    right, probabilities = [bool(answers[index]["exact"]) for index in shown], [crossed_all[index] for index in shown]
     found = fit(answers)
     names = ", ".join(sorted({repository_of(answer) for answer in answers}))
     sha256 = hashlib.sha256(options.adapter.read_bytes()).hexdigest()
-    Calibrator(found.bias, found.weights, f"{len(answers)} holes of {names}", sha256).save(
+    Calibrator(found.bias, found.weights, f"{len(right)} holes of {names}", sha256).save(
         calibration_file(options.adapter)
     )
-    print(f"{len(answers)} answers, {sum(right)} right; calibration error by repositories left out: ", end="")
-    print(f"{calibration_error(probabilities, right):.4f}")
+    print(f"{len(right)} holes, {len(answers)} candidates, {sum(right)} holes right")
+    print(f"calibration error, each repository left out in turn: {calibration_error(probabilities, right):.4f}")
     for one in reliability(probabilities, right):
         print(f"said {one.said:.2f}  right {one.found:.2f}  of {one.n}")
     if options.diagram:

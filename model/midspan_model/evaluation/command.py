@@ -18,6 +18,7 @@ from midspan_model.config import DenoiseConfig
 from midspan_model.embedded import ADAPTER, fetch_trunk
 from midspan_model.errors import ModelError
 from midspan_model.evaluation.contexts import ContextStore
+from midspan_model.evaluation.holes import Hole
 from midspan_model.evaluation.metrics import Answer
 from midspan_model.evaluation.options import parser
 from midspan_model.evaluation.parsing import Parses, parses_python
@@ -35,18 +36,22 @@ from midspan_model.evaluation.run import run_suite
 from midspan_model.evaluation.sandbox import Limits, network_limit
 from midspan_model.evaluation.sources import SourceText, package_folder, read_sources, without_copies
 from midspan_model.evaluation.suites import LOCAL, SUITES, Suite, humaneval_suites, local_suites
-from midspan_model.evaluation.ways import CONTROL, MIDSPAN, ways_of
+from midspan_model.evaluation.ways import CONTROL, MIDSPAN, Propose, Retrieve, ways_of
 from midspan_model.machine import best_threads
+from midspan_model.questions import Proposal
 
 _LOCAL_HOLES = 200
 
 
-def main(arguments: Sequence[str] | None = None, parses: Parses = parses_python) -> int:
+def main(
+    arguments: Sequence[str] | None = None, parses: Parses = parses_python, propose: Retrieve | None = None
+) -> int:
     """Run the command.
 
     Args:
         arguments: by default the process's own.
         parses: what is known of the languages' grammars.
+        propose: (folder of the project, hole) -> middles from there, the best first.
 
     Returns:
         0 if it could be run.
@@ -56,14 +61,14 @@ def main(arguments: Sequence[str] | None = None, parses: Parses = parses_python)
         print(fetch_commands(options.folder, TUNING if options.tuning else MEASURED))
         return 0
     try:
-        _evaluate(options, parses)
+        _evaluate(options, parses, propose)
     except ModelError as error:
         print(f"{error}\n{error.hint}".rstrip(), file=sys.stderr)
         return 1
     return 0
 
 
-def _evaluate(options: argparse.Namespace, parses: Parses) -> None:
+def _evaluate(options: argparse.Namespace, parses: Parses, propose: Retrieve | None) -> None:
     """Make the holes, answer them, print the report."""
     listed = TUNING if options.tuning else MEASURED
     checkouts = find_checkouts(options.repositories, listed) if options.repositories else []
@@ -76,7 +81,7 @@ def _evaluate(options: argparse.Namespace, parses: Parses) -> None:
     infiller = load_infiller(folder, DenoiseConfig(), adapter=adapter)
     sha256 = weights_sha256(folder, adapter)
     contexts = ContextStore(options.contexts, sha256["trunk"]) if options.contexts else None
-    ways = ways_of(infiller, options.way or [CONTROL, MIDSPAN], contexts)
+    ways = ways_of(infiller, options.way or [CONTROL, MIDSPAN], contexts, propose and _projects(options, propose))
     for way in ways.values():
         way(suites[0].holes[0])  # a first forward is slower than all others
     limits = Limits(options.time_limit, options.memory_limit) if options.run_programs else None
@@ -99,6 +104,19 @@ def _evaluate(options: argparse.Namespace, parses: Parses) -> None:
         "results": as_json(results),
     }
     print(json.dumps(described))
+
+
+def _projects(options: argparse.Namespace, propose: Retrieve) -> Propose:
+    """Tells the folder that a hole's file lies in: its name comes first in the hole's origin."""
+    given = [*options.source, *map(package_folder, options.package)]
+    folders = {folder.resolve().name: folder.resolve() for folder in given}
+
+    def proposals(hole: Hole) -> Sequence[Proposal]:
+        name = hole.origin.split("/", maxsplit=1)[0]
+        root = folders.get(name) or (options.repositories and options.repositories.resolve() / name)
+        return propose(root, hole) if root and root.is_dir() else ()
+
+    return proposals
 
 
 def _suites(options: argparse.Namespace, checkouts: list[Checkout]) -> list[Suite]:

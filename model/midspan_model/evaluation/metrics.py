@@ -102,8 +102,8 @@ def median(values: Sequence[float]) -> Estimate | None:
 
 
 def ratio(parts: Sequence[float], wholes: Sequence[float]) -> Estimate | None:
-    """Sum of the parts by sum of the wholes, which are above 0."""
-    if not parts:
+    """Sum of the parts by sum of the wholes; None if that is 0."""
+    if not sum(wholes):
         return None
     parts_N, wholes_N = np.asarray(parts, np.float64), np.asarray(wholes, np.float64)
     index_RN = _resamples(len(parts))

@@ -6,6 +6,8 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from midspan_model.calibration import Features
@@ -15,7 +17,7 @@ from midspan_model.evaluation.contexts import ContextStore
 from midspan_model.evaluation.holes import Hole
 from midspan_model.evaluation.typewriter import NeverStop, type_lines
 from midspan_model.infilling import Infiller
-from midspan_model.questions import Question
+from midspan_model.questions import Proposal, Question
 
 CONTROL = "control"
 """The trunk typing, blind to the suffix."""
@@ -23,14 +25,24 @@ MIDSPAN = "midspan"
 """What a user gets."""
 NO_SUFFIX = "no-suffix"
 """The same, with nothing shown of the text behind."""
+COPY = "copy"
+"""The best of what the project's memory proposes, and no model."""
+ALONE = "alone"
+"""Without the project's memory."""
+CANDIDATES = "candidates"
+"""What a user gets, but that all proposals are read and typing goes on to its end: for fitting the calibrator."""
 _CHANGES: dict[str, dict[str, Any]] = {
     MIDSPAN: {},
+    ALONE: {},
+    CANDIDATES: {"denoising": False, "sure_proposal": 2.0},
     NO_SUFFIX: {},
     "typed": {"denoising": False},
     "one-at-a-time": {"denoising": False, "look_ahead": 0},
 }
 _AHEAD, _DENOISING = re.compile(r"ahead-(\d+)"), re.compile(r"denoising-(\d*\.?\d+)")
-WAY_NAMES = f"{', '.join((CONTROL, *_CHANGES))}, ahead-N (typed with N masks), denoising-T (alone, with this threshold)"
+WAY_NAMES = (
+    f"{', '.join((CONTROL, COPY, *_CHANGES))}, ahead-N (typed with N masks), denoising-T (alone, with this threshold)"
+)
 """For people."""
 
 _SHOWN_LENGTH = 4000
@@ -48,6 +60,7 @@ class Completion:
         n_tokens: tokens of the text, 1 at least.
         n_forwards: forwards behind the encoding of the context.
         elapsed_ms: wall time, the encoding of the context included unless that was stored.
+        others: text and features of the candidates that were less likely.
     """
 
     middle: str
@@ -56,13 +69,22 @@ class Completion:
     n_tokens: int
     n_forwards: int
     elapsed_ms: float
+    others: tuple[tuple[str, Features], ...] = ()
 
+
+Propose = Callable[[Hole], Sequence[Proposal]]
+"""Middles from elsewhere for a hole, the best first."""
+
+Retrieve = Callable[[Path, Hole], Sequence[Proposal]]
+"""The same, given the project's folder."""
 
 Way = Callable[[Hole], Completion]
 """Answers a hole; of the hole it knows the texts around it and the shape wanted, not the middle."""
 
 
-def ways_of(infiller: Infiller, names: Sequence[str], contexts: ContextStore | None = None) -> dict[str, Way]:
+def ways_of(
+    infiller: Infiller, names: Sequence[str], contexts: ContextStore | None = None, propose: Propose | None = None
+) -> dict[str, Way]:
     """The ways by name.
 
     The control alone is told how many lines the middle has: it cannot see where the text behind begins.
@@ -71,11 +93,17 @@ def ways_of(infiller: Infiller, names: Sequence[str], contexts: ContextStore | N
         infiller: whose models answer.
         names: see `WAY_NAMES`.
         contexts: encoded once and read again, so that only what is behind that costs time.
+        propose: asked once a hole, by the ways that use it.
 
     Raises:
         ModelError: there is no way of such a name.
     """
-    return {name: _way(infiller, name, contexts) for name in names}
+    if propose is not None:
+        propose = lru_cache(maxsize=4)(propose)
+    return {
+        name: _copying(propose) if name == COPY else _way(infiller, name, contexts, None if name == ALONE else propose)
+        for name in names
+    }
 
 
 def config_of(name: str, default: DenoiseConfig) -> DenoiseConfig:
@@ -93,19 +121,32 @@ def config_of(name: str, default: DenoiseConfig) -> DenoiseConfig:
     raise ModelError(f"no way is called {name}", hint=f"There are: {WAY_NAMES}.")
 
 
-def _way(infiller: Infiller, name: str, contexts: ContextStore | None) -> Way:
+def _copying(propose: Propose | None) -> Way:
+    def answer(hole: Hole) -> Completion:
+        began_s = time.perf_counter()
+        best = next(iter(propose(hole)), Proposal("")) if propose else Proposal("")
+        return Completion(
+            best.text, best.score, {}, max(1, len(best.text) // 3), 0, 1e3 * (time.perf_counter() - began_s)
+        )
+
+    return answer
+
+
+def _way(infiller: Infiller, name: str, contexts: ContextStore | None, propose: Propose | None) -> Way:
     config = infiller.config if name == CONTROL else config_of(name, infiller.config)
     ours = Infiller(infiller.trunk, infiller.denoiser, infiller.tokenizer, config, infiller.calibrator)
 
-    def control(hole: Hole) -> tuple[str, float, Features, int]:
+    def control(hole: Hole) -> Completion:
         text, confidence, n_forwards = type_lines(ours, hole.prefix[-_SHOWN_LENGTH:], hole.middle.count("\n") + 1)
-        return text, confidence, {}, n_forwards
+        return Completion(text, confidence, {}, _n_tokens(ours, text), n_forwards, 0)
 
-    def fill(hole: Hole) -> tuple[str, float, Features, int]:
-        middle = ours.infill(_question(hole, name), NeverStop())
+    def fill(hole: Hole) -> Completion:
+        proposals = tuple(propose(hole)) if propose else ()
+        middle = ours.infill(replace(_question(hole, name), proposals=proposals), NeverStop())
         if middle is None:  # nobody stopped it: nothing that is allowed heals the cut before the cursor
-            return "", 0.0, {}, 1
-        return middle.text, middle.probability, middle.features, middle.cost.n_forwards
+            return Completion("", 0.0, {}, 1, 1, 0)
+        n_tokens, n_forwards = _n_tokens(ours, middle.text), middle.cost.n_forwards
+        return Completion(middle.text, middle.probability, middle.features, n_tokens, n_forwards, 0, middle.others)
 
     def answer(hole: Hole) -> Completion:
         # no context is kept from an earlier hole, so that every way and every hole costs the same
@@ -114,12 +155,14 @@ def _way(infiller: Infiller, name: str, contexts: ContextStore | None) -> Way:
             shown = _question(hole, name)
             contexts.put_into(ours, shown.prefix, shown.suffix)
         began_s = time.perf_counter()
-        middle, probability, features, n_forwards = control(hole) if name == CONTROL else fill(hole)
-        elapsed_ms = 1e3 * (time.perf_counter() - began_s)
-        n_tokens = max(1, len(ours.tokenizer.encode(middle)))
-        return Completion(middle, probability, features, n_tokens, n_forwards, elapsed_ms)
+        completion = control(hole) if name == CONTROL else fill(hole)
+        return replace(completion, elapsed_ms=1e3 * (time.perf_counter() - began_s))
 
     return answer
+
+
+def _n_tokens(infiller: Infiller, text: str) -> int:
+    return max(1, len(infiller.tokenizer.encode(text)))
 
 
 def _question(hole: Hole, name: str) -> Question:

@@ -1,0 +1,86 @@
+"""`midspan evaluate`: the model's evaluation, with the project's memory and all grammars at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from midspan_lsp.backends.local import evaluate
+from midspan_lsp.config import MemorySettings
+from midspan_lsp.documents import DocumentSnapshot
+from midspan_lsp.memory.memory import ProjectMemory
+from midspan_lsp.syntax.parsing import OutOfTimeError, TimeLimit
+from midspan_lsp.syntax.trees import faults, parse_text
+from midspan_lsp.types import HoleInFile
+
+_PARSE_LIMIT_S = 5.0
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Evaluate with these arguments; the exit status."""
+    return evaluate(arguments, parses, Projects().propose)
+
+
+def parses(language_id: str, before: str, middle: str, after: str) -> bool | None:
+    """Whether a text has no syntax error; None where no grammar is known, or it takes too long."""
+    limit = TimeLimit(_PARSE_LIMIT_S)
+    try:
+        tree = parse_text(language_id, before + middle + after, limit)
+        return None if tree is None else not faults(tree, limit)
+    except OutOfTimeError:
+        return None
+
+
+class Projects:
+    """The memories of the folders that holes were cut from, each made when it is first asked.
+
+    The hole's file is remembered as it is without the middle. A file elsewhere that has the same lines around the same
+    middle is a copy, and is left out while its hole is asked.
+    """
+
+    def __init__(self) -> None:
+        self._memories: dict[Path, ProjectMemory] = {}
+        self._plain: dict[Path, str] = {}
+
+    def propose(self, hole: HoleInFile) -> list[tuple[str, float]]:
+        """Texts and their chances, best first."""
+        memory = self._memory(hole.root)
+        copies = [path for path in self._copies(hole) if path != hole.path]
+        for path in copies:
+            memory.forget(str(path))
+        uri = hole.path.as_uri()
+        memory.open(uri, str(hole.path), hole.language_id, hole.prefix + hole.suffix)
+        snapshot = DocumentSnapshot(uri, hole.language_id, 0, hole.prefix + hole.suffix)
+        found = memory.drafts(snapshot, len(hole.prefix), hole.max_lines, hole.min_indent)
+        memory.close(uri)
+        for path in copies:
+            memory.refresh(str(path))
+        return [(draft.text, draft.score) for draft in found]
+
+    def _memory(self, root: Path) -> ProjectMemory:
+        if root not in self._memories:
+            self._memories[root] = memory = ProjectMemory(MemorySettings(), keep=False)
+            for _ in memory.scan(root):
+                pass
+        return self._memories[root]
+
+    def _copies(self, hole: HoleInFile) -> list[Path]:
+        """Files that have the hole's line or lines, and those next to them, as the hole's own file has them."""
+        head, _, last = hole.prefix.rpartition("\n")
+        first, _, tail = hole.suffix.partition("\n")
+        whole = "\n".join([*_lines(head)[-1:], *_lines(last + hole.middle + first), *_lines(tail)[:1]])
+        return [path for path in self._files(hole) if whole in self._text(path)]
+
+    def _files(self, hole: HoleInFile) -> list[Path]:
+        return [path for path in hole.root.rglob(f"*{hole.path.suffix}") if path.is_file()]
+
+    def _text(self, path: Path) -> str:
+        if path not in self._plain:
+            text = path.read_bytes().decode("utf-8", "replace")
+            self._plain[path] = "\n".join(_lines(text))
+        return self._plain[path]
+
+
+def _lines(text: str) -> list[str]:
+    """Without indentation and blank lines."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
