@@ -10,8 +10,9 @@ from midspan_model.checkpoints import load_infiller, read_state
 from midspan_model.config import DenoiseConfig, ModelConfig
 from midspan_model.embedded import ADAPTER
 from midspan_model.evaluation.typewriter import type_lines
-from midspan_model.infilling import Infiller, Question
+from midspan_model.infilling import Infiller
 from midspan_model.lora import adapt
+from midspan_model.questions import Question
 from tiny_model import Stop
 
 pytestmark = pytest.mark.weights

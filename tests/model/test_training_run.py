@@ -16,12 +16,14 @@ import torch
 from midspan_model.checkpoints import build, load_infiller, read_state
 from midspan_model.config import DenoiseConfig
 from midspan_model.errors import ModelError
-from midspan_model.infilling import Question
+from midspan_model.questions import Question
 from midspan_model.tokenizer import Tokenizer
 from midspan_model.training.batching import Batches
 from midspan_model.training.nodes import python_nodes
 from midspan_model.training.parameters import new_parameters
 from midspan_model.training.recipes import RECIPES, tiny
+from midspan_model.training.release import release
+from midspan_model.training.saving import ADAPTER, save_adapter
 from midspan_model.training.settings import BatchConfig, HoleMix, Recipe
 from midspan_model.training.shards import Document, write_shards
 from midspan_model.training.trainer import Trainer
@@ -193,3 +195,19 @@ def test_the_command_survives_kill_and_ends_on_a_signal(
     recipe = replace(tiny(), steps=40, eval_every=40)
     assert trainer(tiny_checkpoint, tmp_path / "whole", recipe).run(lambda: False, quiet)
     assert curve(run) == curve(tmp_path / "whole")
+
+
+def test_a_run_is_released_in_half_the_bytes(tiny_checkpoint: Path, tmp_path: Path) -> None:
+    run, corpus, out = tmp_path / "run", tmp_path / "corpus", tmp_path / "released.safetensors"
+    run.mkdir()
+    corpus.mkdir()
+    save_adapter(run / ADAPTER, read_state(tiny_checkpoint / "adapter.safetensors"), {"steps": "7"})
+    with pytest.raises(ModelError, match="no record"):
+        release(run, corpus, "1", out)
+    source = {"name": "a/b", "state": "c0ffee", "licence": "MIT", "kept": 3}
+    (corpus / "record.json").write_text(json.dumps({"sources": [source, {**source, "kept": 0}]}), encoding="utf-8")
+    assert release(run, corpus, "1", out) < 0.01
+    assert out.stat().st_size < 0.7 * (run / ADAPTER).stat().st_size
+    with safe_open(out, "pt") as file:
+        assert file.metadata() == {"steps": "7", "version": "1", "corpus": '["a/b@c0ffee (MIT)"]'}
+    load_infiller(tiny_checkpoint, DenoiseConfig(), adapter=out)

@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -93,13 +92,11 @@ def ways_of(
         infiller: whose models answer.
         names: see `WAY_NAMES`.
         contexts: encoded once and read again, so that only what is behind that costs time.
-        propose: asked once a hole, by the ways that use it.
+        propose: asked by the ways that use the project.
 
     Raises:
         ModelError: there is no way of such a name.
     """
-    if propose is not None:
-        propose = lru_cache(maxsize=4)(propose)
     return {
         name: _copying(propose) if name == COPY else _way(infiller, name, contexts, None if name == ALONE else propose)
         for name in names
