@@ -81,6 +81,17 @@ def test_the_end_token_drops_what_is_right_of_it(tokenizer: Tokenizer, constrain
     assert block.end_confidence > 0.9
 
 
+def test_nothing_behind_a_committed_end_is_seen(tokenizer: Tokenizer, constraints: Constraints) -> None:
+    word, end = ids(tokenizer, "a")[0], constraints.end_id
+    block = block_of(constraints, 6)
+    block.commit([3], [end], [0.95])
+    assert block.visible == [block.tokens[0], constraints.mask_id, constraints.mask_id, end]
+    assert block.masked == [1, 2]
+    other = block_of(constraints, 6)
+    other.commit([1], [word], [0.95])
+    assert other.visible == other.tokens
+
+
 def test_an_earlier_end_found_later_counts(tokenizer: Tokenizer, constraints: Constraints) -> None:
     (a,) = ids(tokenizer, "a")
     script = Script({1: (a, UNSURE), 2: (END, UNSURE), 3: (END, SURE)})

@@ -61,6 +61,11 @@ class Block:
         return [slot for slot in range(1, self.end) if self.is_masked(slot)]
 
     @property
+    def visible(self) -> list[int]:
+        """What the denoiser sees: nothing behind an end token, as in training."""
+        return self.tokens[: self.end + 1] if self.finish is Finish.END else self.tokens
+
+    @property
     def confidence(self) -> float:
         """Product of what is committed."""
         return math.prod(self.confidences[1 : self.end]) * self.end_confidence

@@ -51,7 +51,7 @@ def denoise(
             block.commit(*guesses)
             return Finish.CANCELLED if stop.cancelled() else Finish.DEADLINE, n_forwards
         heal = block.unhealed
-        logits_MV = forward(block.tokens, slots)
+        logits_MV = forward(block.visible, slots)
         n_forwards += 1
         block.constraints.apply(logits_MV, slots, block.banned, heal)
         if logits_MV[0].isneginf().all():  # nothing that is allowed heals the cut
