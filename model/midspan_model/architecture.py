@@ -6,6 +6,8 @@ head, C width of the model, V vocabulary. One canvas at a time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
@@ -72,7 +74,7 @@ class Transformer(nn.Module):
     def encode_prefix(self, ids: list[int], cache: ContextCache) -> Tensor:
         """Append tokens to the prefix in `cache`; hidden states (T, C)."""
         start = cache.prefix_end
-        hidden_TC = self._run(ids, cache, start, cache.suffix_room, start, causal=True)
+        hidden_TC = self._run_on(ids, cache, start, cache.suffix_room, start, causal=True)
         cache.prefix_ids.extend(ids)
         return hidden_TC
 
@@ -82,7 +84,7 @@ class Transformer(nn.Module):
         if not ids:
             return
         start = cache.suffix_room - len(ids)
-        self._run(ids, cache, start, start, 0, causal=True)
+        self._run_on(ids, cache, start, start, 0, causal=True)
         cache.suffix_ids = list(ids)
 
     def forward_block(self, ids: list[int], cache: ContextCache, *, n_kept: int = 0, causal: bool = False) -> Tensor:
@@ -95,22 +97,54 @@ class Transformer(nn.Module):
             causal: each token sees the context and what stands to its left in the block, as when one types.
         """
         start = cache.prefix_end + n_kept
-        return self._run(ids, cache, start, cache.suffix_start, start, causal=causal)
+        return self._run_on(ids, cache, start, cache.suffix_start, start, causal=causal)
+
+    def forward_branches(self, known_id: int, branches: Sequence[Sequence[int]], cache: ContextCache) -> Tensor:
+        """One causal forward over several ways to go on from a token; hidden states (T, C), the token's first.
+
+        Each branch sees the context, the token and itself (as in SpecInfer's tree verification, arXiv 2305.09781). The
+        first branch stands in `cache` as if it had come alone.
+        """
+        ids = [known_id, *(token_id for branch in branches for token_id in branch)]
+        offset_T = torch.tensor([0, *(1 + place for branch in branches for place in range(len(branch)))])
+        branch_T = torch.tensor([-1, *(number for number, branch in enumerate(branches) for _ in branch)])
+        seen_TT = (branch_T == branch_T[:, None]).tril()
+        seen_TT[:, 0] = True
+        start, visible = cache.prefix_end, cache.suffix_start
+        seen_TS = torch.cat([torch.ones(len(ids), start - visible, dtype=torch.bool), seen_TT], 1)
+        table = rope_table(start, int(offset_T.max()) + 1, self.config.head_dim, self.config.rope_theta, self.dtype)
+        rope = table[0][offset_T], table[1][offset_T]
+        return self._run(ids, cache, start, visible, rope, seen_TS)
 
     def logits(self, hidden_TC: Tensor) -> Tensor:
         """Logits (T, V) in float32, by the tied embedding."""
         return F.linear(hidden_TC, self.embedding.weight).float()
 
-    def _run(
+    def _run_on(
         self, ids: list[int], cache: ContextCache, start: int, visible: int, position: int, *, causal: bool
     ) -> Tensor:
-        """Run tokens that stand from place `start` on, attending from place `visible` on."""
+        """Run tokens that follow one another, from place `start` and position `position` on."""
+        rope = rope_table(position, len(ids), self.config.head_dim, self.config.rope_theta, self.dtype)
+        n_places = start + len(ids) - visible
+        seen_TS = torch.ones(len(ids), n_places, dtype=torch.bool).tril(n_places - len(ids)) if causal else None
+        return self._run(ids, cache, start, visible, rope, seen_TS)
+
+    def _run(
+        self,
+        ids: list[int],
+        cache: ContextCache,
+        start: int,
+        visible: int,
+        rope: tuple[Tensor, Tensor],
+        seen_TS: Tensor | None,
+    ) -> Tensor:
+        """Run tokens that stand from place `start` on, attending from place `visible` on: to all, or what is `seen`."""
         tokens_T = torch.tensor(ids)
         x_TC = self.embedding(tokens_T)
         x_TC = torch.where((tokens_T == self.config.mask_id)[:, None], self.mask_embedding, x_TC)
-        rope = rope_table(position, len(ids), self.config.head_dim, self.config.rope_theta, x_TC.dtype)
         end = start + len(ids)
-        bias = self._causal_bias(len(ids), end - visible) if causal else None
+        group = self.config.n_heads // self.config.n_kv_heads
+        bias = None if seen_TS is None else seen_TS.repeat(group, 1)  # for all query groups of a head
         for index, layer in enumerate(self.layers):
             assert isinstance(layer, Layer)
             q_HXD, k_HTD, v_HTD = layer.project(x_TC, rope)
@@ -119,11 +153,6 @@ class Transformer(nn.Module):
             attended = F.scaled_dot_product_attention(q_HXD[None], k_HSD[None], v_HSD[None], attn_mask=bias)
             x_TC = layer.mix(x_TC, attended[0])
         return self.norm(x_TC)
-
-    def _causal_bias(self, n_tokens: int, n_places: int) -> Tensor:
-        """Which places (last axis) each query may see, for all query groups of a head."""
-        seen = torch.ones(n_tokens, n_places, dtype=torch.bool).tril(n_places - n_tokens)
-        return seen.repeat(self.config.n_heads // self.config.n_kv_heads, 1)
 
 
 def rope_table(position: int, n: int, dim: int, theta: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:

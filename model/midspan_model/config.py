@@ -89,7 +89,7 @@ class DenoiseConfig:
     look_ahead: int = 0
     denoising: bool = True
     sure: float = 0.5
-    max_proposals: int = 2
+    max_proposals: int = 4
     sure_proposal: float = 0.8
     encode_chunk: int = 64
     cached_contexts: int = 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -122,31 +123,33 @@ class Infiller:
         )
 
     def _propose_and_type(self, task: Task, candidates: Candidates) -> None:
-        """Read the best proposal, and go on typing from where the model would not have typed it."""
+        """Read all proposals at once, and go on typing from where the model would not have typed the best."""
         if not self._encode(task, Growth(task.canvas, self.tokenizer, self.width, cost=task.cost)):
             return
         proposed = self._tokenise_proposals(task)
-        first_ids = next(iter(proposed.values()), [])
-        forward = partial(self._type_forward, task)
-        logits_TV = forward([task.canvas.prefix_ids[-1], *first_ids], 0)
-        for index, token_ids in proposed.items():
-            if task.is_stopped:
-                break
-            known = logits_TV.clone() if token_ids == first_ids else None
-            candidates.add(self._score(task, token_ids, known, index))
-            best = candidates.best()
-            if best is not None and candidates.probability(best) >= self.config.sure_proposal:
-                return
-        candidates.add(self._type(task, Known(logits_TV, forward), first_ids))
+        branches = list(proposed.values())
+        hidden_TC = self.denoiser.forward_branches(task.canvas.prefix_ids[-1], branches, task.cache)
+        logits_TV = self.denoiser.logits(hidden_TC)
+        task.cost.n_forwards += 1
+        ends = list(itertools.accumulate((len(branch) for branch in branches), initial=1))
+        rows = [torch.cat([logits_TV[:1], logits_TV[a:b]]) for a, b in itertools.pairwise(ends)]
+        for (index, token_ids), own_TV in zip(proposed.items(), rows, strict=True):
+            candidates.add(self._score(task, token_ids, own_TV.clone(), index))
+        best = candidates.best()
+        if best is None or candidates.probability(best) < self.config.sure_proposal:
+            first = Known(rows[0] if rows else logits_TV, partial(self._type_forward, task))
+            candidates.add(self._type(task, first, branches[0] if branches else ()))
 
     def _tokenise_proposals(self, task: Task) -> dict[int, list[int]]:
         """Tokens of the proposals that are read, what precedes the cursor healed; by their index."""
         found: dict[int, list[int]] = {}
-        healed = task.canvas.healed.decode("utf-8", "ignore")
+        healed, room = task.canvas.healed.decode("utf-8", "ignore"), task.cache.room - 1
         for index, proposal in enumerate(task.question.proposals[: self.config.max_proposals]):
             token_ids = self.tokenizer.encode(healed + proposal.text)
-            if 0 < len(token_ids) <= self._most_tokens(task) and healed.encode() == task.canvas.healed:
+            fits = 0 < len(token_ids) <= min(room, self._most_tokens(task))
+            if fits and healed.encode() == task.canvas.healed and token_ids not in found.values():
                 found[index] = token_ids
+                room -= len(token_ids)
         return found
 
     def _score(self, task: Task, token_ids: list[int], logits_TV: Tensor | None, proposal: int | None) -> Candidate:
@@ -224,10 +227,9 @@ class Infiller:
         return encode_context(self.trunk, task.cache, prefix_ids, suffix_ids, chunk, task.stop, task.cost)
 
     def _typewriter(self, task: Task, forward: TypeForward) -> Typewriter:
-        canvas, n_lines = task.canvas, task.question.max_lines
+        known_id, healed, n_lines = task.canvas.prefix_ids[-1], task.canvas.healed, task.question.max_lines
         most = self._most_tokens(task)
-        known_id = canvas.prefix_ids[-1]
-        return Typewriter(forward, self.constraints, known_id, canvas.healed, n_lines=n_lines, max_tokens=most)
+        return Typewriter(forward, self.constraints, known_id, healed, n_lines=n_lines, max_tokens=most)
 
     def _most_tokens(self, task: Task) -> int:
         return MAX_LINE_TOKENS if task.question.max_lines == 1 else self.config.max_blocks * self.width

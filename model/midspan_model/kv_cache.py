@@ -45,6 +45,11 @@ class ContextCache:
         """The place behind the prefix, where a block begins."""
         return self.suffix_room + len(self.prefix_ids)
 
+    @property
+    def room(self) -> int:
+        """Places behind the prefix."""
+        return self.keys_NHSD.shape[2] - self.prefix_end
+
     def trim(self, n_prefix: int) -> None:
         """Forget the prefix from its `n_prefix`-th token on."""
         del self.prefix_ids[n_prefix:]

@@ -195,6 +195,31 @@ def test_a_sure_typed_middle_is_not_denoised_too(tiny_checkpoint: Path) -> None:
     assert_same(typed, sure)
 
 
+def test_branches_are_read_as_if_each_came_alone(tiny_checkpoint: Path) -> None:
+    infiller = tiny_infiller(tiny_checkpoint)
+    canvas = build_canvas(PREFIX, SUFFIX, infiller.tokenizer, MODEL, infiller.config)
+    branches = [[100, 101, 102], [100, 103], [104, 105, 106, 107]]
+
+    def cache_of_context() -> ContextCache:
+        cache = ContextCache(MODEL, 128, torch.float32)
+        infiller.trunk.encode_suffix(list(canvas.suffix_ids), cache)
+        infiller.trunk.encode_prefix(list(canvas.prefix_ids[:-1]), cache)
+        return cache
+
+    with torch.inference_mode():
+        cache = cache_of_context()
+        together = infiller.denoiser.forward_branches(canvas.prefix_ids[-1], branches, cache)
+        ends = [1, 4, 6, 10]
+        for branch, start, end in zip(branches, ends[:-1], ends[1:], strict=True):
+            alone = infiller.denoiser.forward_block([canvas.prefix_ids[-1], *branch], cache_of_context(), causal=True)
+            assert torch.allclose(torch.cat([together[:1], together[start:end]]), alone, atol=1e-5)
+        following = infiller.denoiser.forward_block([108], cache, n_kept=4, causal=True)
+        whole = infiller.denoiser.forward_block(
+            [canvas.prefix_ids[-1], *branches[0], 108], cache_of_context(), causal=True
+        )
+        assert torch.allclose(following[-1], whole[-1], atol=1e-5), "typing goes on behind the first branch"
+
+
 @pytest.mark.parametrize("end", range(12, len(PREFIX), 7))
 def test_a_proposal_that_would_be_typed_costs_one_forward(tiny_checkpoint: Path, end: int) -> None:
     question = Question(PREFIX[:end], SUFFIX)
