@@ -17,7 +17,7 @@ from urllib.parse import unquote_to_bytes
 PositionEncoding = Literal["utf-8", "utf-16", "utf-32"]
 
 _LINE_END = re.compile(r"\r\n|[\n\r]")
-_FILE_URI = re.compile(r"file:(?://(?P<host>[^/]*))?(?P<path>/.*)", re.IGNORECASE | re.DOTALL)
+_FILE_URI = re.compile(r"file:(?://(?P<host>[^/]*)|(?!//))(?P<path>/.*)", re.IGNORECASE | re.DOTALL)
 _DRIVE = re.compile(r"/([A-Za-z]):(?=/|\Z)")
 
 

@@ -25,7 +25,7 @@ def run() -> int:
     _print("program", sys.executable)
     _print("pygls, tree-sitter", f"{version('pygls')}, {version('tree-sitter')}")
     _print("validated languages", ", ".join(validated_languages()) or "none")
-    _print("project memory", _stores())
+    _print("project memory", describe_stores())
     local = inspect_local()
     for name, fact in local.facts:
         _print(name, fact)
@@ -42,7 +42,7 @@ def run() -> int:
     return _try_completion()
 
 
-def _stores() -> str:
+def describe_stores() -> str:
     """Where what is remembered of projects lies, and how much it is."""
     try:
         from midspan_lsp.memory.store import memory_folder  # noqa: PLC0415
