@@ -232,6 +232,26 @@ async def test_a_scan_pauses_after_a_request_and_goes_on(tmp_path: Path) -> None
     await recall.aclose()
 
 
+@pytest.mark.parametrize("folder_first", [True, False])
+@pytest.mark.parametrize("name", ["logs/a.py", ".env", "own.py"])
+async def test_an_open_document_is_ignored_before_its_folder_is_read(
+    tmp_path: Path, name: str, folder_first: bool
+) -> None:
+    put(tmp_path, ".gitignore", "logs/\n")
+    (tmp_path / "other").mkdir()
+    memory = MemorySettings(ignore=("own.py",))
+    recall = Recall(memory, limit_s=None, quiet_s=3600, build=kept_nowhere)
+    assert await drafts(recall) == []
+    for is_folder in (folder_first, not folder_first):
+        if is_folder:
+            recall.add_folder(str(tmp_path / "other"))
+            recall.add_folder(str(tmp_path))
+        else:
+            recall.opened(snapshot(WHOLE, put(tmp_path, name).as_uri()))
+    assert await drafts(recall) == []
+    await recall.aclose()
+
+
 async def test_a_memory_that_is_switched_off_is_never_built(tmp_path: Path) -> None:
     recall = patient(lambda _: pytest.fail("built"), MemorySettings(enabled=False))
     await read(recall, tmp_path)

@@ -67,9 +67,10 @@ class MemoryThread:
     # The rest is for calls: it runs on the thread.
 
     def begin_scan(self, memory: ProjectMemory, folder: str) -> None:
-        """The next `step` is the first of reading this folder."""
+        """Learn a folder's rules of what is ignored and leave out what is open; `step` goes on to read it."""
         self.drop_scan(folder)
         self._scans[folder] = memory.scan(folder)
+        self.step(folder)
 
     def step(self, folder: str) -> bool:
         """Read on for a few milliseconds; whether there is more to do."""

@@ -166,6 +166,8 @@ class Recall:
     def _scan_later(self, folder: str) -> None:
         if folder not in self._folders or not self._usable:
             return
+        # its rules count at once, though the reading may have to wait
+        self._tell(lambda memory: self._thread.begin_scan(memory, folder))
         self._to_scan[folder] = None
         if self._scanning is None or self._scanning.done():
             self._scanning = asyncio.get_running_loop().create_task(self._scan())
@@ -175,7 +177,6 @@ class Recall:
         while self._to_scan:
             folder = next(iter(self._to_scan))
             del self._to_scan[folder]
-            self._tell(lambda memory, folder=folder: self._thread.begin_scan(memory, folder))
             more = True
             while more:
                 wait_s = self._quiet_until_s - time.monotonic()

@@ -141,13 +141,13 @@ class MidspanServer(LanguageServer):
             logger.exception("the engine could not be closed")
 
     def _tell_memory(self, recall: Recall) -> None:
-        """What is open by now: documents first, for their languages are read first."""
+        """What is open by now: folders first, for their rules of what is ignored count for documents too."""
+        for folder in self._folders:
+            recall.add_folder(folder)
         for uri in list(self.workspace.text_documents):
             snapshot = self.open_document(uri)
             if snapshot is not None:
                 recall.opened(snapshot)
-        for folder in self._folders:
-            recall.add_folder(folder)
 
     async def _load(self) -> None:
         progress = LoadingProgress(self)
