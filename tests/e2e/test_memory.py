@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
+import sqlite3
 import sys
 import time
 from collections.abc import Callable
@@ -149,3 +151,32 @@ async def test_a_folder_s_uri_may_quote_what_it_likes(project: Path) -> None:
         event = lsp.WorkspaceFoldersChangeEvent(added=[lsp.WorkspaceFolder(quoted, "project")], removed=[])
         editor.client.workspace_did_change_workspace_folders(lsp.DidChangeWorkspaceFoldersParams(event))
         await until(editor, uri, has_it)
+
+
+async def test_the_real_command_reads_the_folder_and_answers(project: Path, cache: Path, tiny_checkpoint: Path) -> None:
+    options = {
+        "model": {"path": str(tiny_checkpoint), "threads": 1},
+        "completion": {"eagerness": "always", "timeout_ms": 60_000},
+    }
+    command = [sys.executable, "-m", "midspan_lsp", "serve"]
+    async with running_editor(options, command=command, folders=[project], progress=True) as editor:
+        async with asyncio.timeout(60):
+            while not editor.loading_ended():
+                await editor.client.wait_for_notification(lsp.PROGRESS)
+        uri = editor.open("b.py", CALL + ")\n")
+        item = await editor.complete(uri, 1, len(CALL.splitlines()[1]))
+        assert item is None or item.range is not None  # the tiny model's middles are nonsense: most break the syntax
+        ends_s = time.monotonic() + TIMEOUT_S
+        while not has_row(cache):
+            assert time.monotonic() < ends_s
+            await asyncio.sleep(0.1)
+        assert editor.client.messages == []
+
+
+def has_row(cache: Path) -> bool:
+    """Whether some file of a project is in its store."""
+    for path in cache.glob("*.sqlite"):
+        with contextlib.closing(sqlite3.connect(path)) as store, contextlib.suppress(sqlite3.OperationalError):
+            if store.execute("SELECT * FROM files").fetchall():
+                return True
+    return False
