@@ -7,14 +7,18 @@ negotiated encoding.
 from __future__ import annotations
 
 import bisect
+import os
 import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
+from urllib.parse import unquote_to_bytes
 
 PositionEncoding = Literal["utf-8", "utf-16", "utf-32"]
 
 _LINE_END = re.compile(r"\r\n|[\n\r]")
+_FILE_URI = re.compile(r"file:(?://(?P<host>[^/]*)|(?!//))(?P<path>/.*)", re.IGNORECASE | re.DOTALL)
+_DRIVE = re.compile(r"/([A-Za-z]):(?=/|\Z)")
 
 
 @dataclass(frozen=True)
@@ -33,10 +37,40 @@ class DocumentSnapshot:
     version: int | None
     text: str
 
+    @property
+    def path(self) -> str | None:
+        """Path of its file; None where it has none."""
+        return path_of(self.uri)
+
     @cached_property
     def lines(self) -> LineIndex:
         """Index of this text's lines."""
         return LineIndex(self.text)
+
+
+def path_of(uri: str, *, windows: bool = os.name == "nt") -> str | None:
+    """The path that a `file:` URI names; None for any other URI, and for one that names no path of this machine.
+
+    A question mark or number sign belongs to the path: no editor means a query or a fragment by it.
+    """
+    match = _FILE_URI.fullmatch(uri)
+    if match is None:
+        return None
+    try:
+        path = os.fsdecode(unquote_to_bytes(match["path"]))
+    except UnicodeError:  # half of a character
+        return None
+    host = match["host"] or ""
+    is_here = host.lower() in ("", "localhost")
+    if "\0" in path or not (is_here or windows):
+        return None
+    if not windows:
+        return path
+    drive = _DRIVE.match(path)
+    if is_here and drive is None:
+        return None
+    path = f"{drive[1].upper()}:{path[drive.end() :] or '/'}" if drive and is_here else f"//{host}{path}"
+    return path.replace("/", "\\")
 
 
 class LineIndex:

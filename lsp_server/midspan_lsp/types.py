@@ -54,6 +54,36 @@ class CancellationToken:
 
 
 @dataclass(frozen=True)
+class Source:
+    """A place in the project.
+
+    Attributes:
+        path: of the file, or its uri where it has none.
+        line: from 0.
+    """
+
+    path: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A middle from elsewhere in the project.
+
+    Attributes:
+        text: the middle itself.
+        score: about the chance that it is wanted, 0 to 1.
+        source_path: file it is from, or its uri where it has no file.
+        source_line: line there, from 0, on which it begins.
+    """
+
+    text: str
+    score: float
+    source_path: str
+    source_line: int
+
+
+@dataclass(frozen=True)
 class Draft:
     """An earlier middle of the same request, some of whose slots are to be denoised again.
 
@@ -80,6 +110,7 @@ class InfillRequest:
         min_indent: with several lines, the middle ends before a line indented by fewer columns; None: no such end.
         least: a middle less likely to be right than this is not wanted; the backend may stop as soon as it knows.
         draft: an earlier answer to mend, instead of a page of masks.
+        proposals: middles from elsewhere, best first; a request with a draft has none.
     """
 
     prefix: str
@@ -89,6 +120,7 @@ class InfillRequest:
     min_indent: int | None = None
     least: float = 0.0
     draft: Draft | None = None
+    proposals: tuple[Proposal, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -102,6 +134,7 @@ class Candidate:
         token_spans: for each token the code points of `text` it stands for (empty where it stands before it).
         confidences: for each token the confidence with which it was committed.
         finish_reason: why it ends here.
+        proposal: which of the request's proposals it is; None: the model's own.
     """
 
     text: str
@@ -110,6 +143,7 @@ class Candidate:
     token_spans: tuple[Span, ...] = ()
     confidences: tuple[float, ...] = ()
     finish_reason: Literal["end", "line", "length", "unsure", "deadline", "cancelled"] = "end"
+    proposal: int | None = None
 
 
 @dataclass(frozen=True)
@@ -205,6 +239,7 @@ class Suggestion:
         probability: as of the candidate.
         verdict: the syntax gate's.
         stats: cost of all backend calls for it.
+        source: where in the project it is from; None: the model's own.
     """
 
     text: str
@@ -212,3 +247,4 @@ class Suggestion:
     probability: float
     verdict: Verdict
     stats: InfillStats
+    source: Source | None = None

@@ -25,7 +25,14 @@ def test_the_import_contracts_hold() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["midspan_lsp.cli.serve", "midspan_lsp.lsp.server", "midspan_lsp.cli.main", "midspan_model"]
+    "module",
+    [
+        "midspan_lsp.cli.serve",
+        "midspan_lsp.lsp.server",
+        "midspan_lsp.cli.main",
+        "midspan_lsp.engine.pipeline",
+        "midspan_model",
+    ],
 )
 def test_nothing_that_starts_a_server_imports_torch(module: str) -> None:
     code = f"import sys, {module}; sys.exit(any(name in sys.modules for name in ('torch', 'numpy', 'gguf')))"

@@ -29,9 +29,9 @@ class Editor:
         self.capabilities = capabilities
         self._versions: dict[str, int] = {}
 
-    def open(self, name: str, text: str = "x = ", language_id: str = "python") -> str:
+    def open(self, name: str, text: str = "x = ", language_id: str = "python", uri: str = "") -> str:
         """Opens a document; its URI."""
-        uri = f"file:///project/{name}"
+        uri = uri or f"file:///project/{name}"
         self._versions[uri] = 1
         item = lsp.TextDocumentItem(uri, language_id, 1, text)
         self.client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
@@ -103,7 +103,9 @@ class Editor:
         return str(item.insert_text) if item else ""
 
 
-def editor_params(options: Any, encodings: Sequence[str], progress: bool) -> lsp.InitializeParams:
+def editor_params(
+    options: Any, encodings: Sequence[str], progress: bool, folders: Sequence[Path] | None = None
+) -> lsp.InitializeParams:
     """What an editor with inline completion says of itself (pytest-lsp's recorded ones have none)."""
     kinds = [lsp.PositionEncodingKind(encoding) for encoding in encodings]
     capabilities = lsp.ClientCapabilities(
@@ -113,7 +115,10 @@ def editor_params(options: Any, encodings: Sequence[str], progress: bool) -> lsp
         ),
         window=lsp.WindowClientCapabilities(work_done_progress=progress),
     )
-    return lsp.InitializeParams(capabilities=capabilities, initialization_options=options)
+    operations = lsp.FileOperationClientCapabilities(did_create=True, did_rename=True, did_delete=True)
+    capabilities.workspace = lsp.WorkspaceClientCapabilities(workspace_folders=True, file_operations=operations)
+    found = None if folders is None else [lsp.WorkspaceFolder(folder.as_uri(), folder.name) for folder in folders]
+    return lsp.InitializeParams(capabilities=capabilities, initialization_options=options, workspace_folders=found)
 
 
 @asynccontextmanager
@@ -123,11 +128,12 @@ async def running_editor(
     *,
     command: Sequence[str] = FAKE_COMMAND,
     progress: bool = False,
+    folders: Sequence[Path] | None = None,
 ) -> AsyncIterator[Editor]:
     """Starts a server and an editor for it."""
     client = await ClientServerConfig(server_command=list(command)).start()
     assert isinstance(client, LanguageClient)
-    answer = await client.initialize_session(editor_params(options, encodings, progress))
+    answer = await client.initialize_session(editor_params(options, encodings, progress, folders))
     yield Editor(client, answer.capabilities)
     await client.shutdown_session()
     await client.stop()

@@ -26,8 +26,9 @@ from collections import defaultdict
 from pathlib import PurePosixPath
 
 from midspan_lsp.backends.base import LoadProgress, ReportProgress
-from midspan_lsp.config import Settings
+from midspan_lsp.config import MemorySettings, Settings
 from midspan_lsp.documents import DocumentSnapshot
+from midspan_lsp.engine.recall import Recall
 from midspan_lsp.errors import BackendUnavailable, BadResponse
 from midspan_lsp.lsp.serve import serve
 from midspan_lsp.types import CancellationToken, InfillStats, Span, Suggestion, Trigger, Verdict
@@ -41,6 +42,7 @@ class FakeEngine:
         self._events: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._journal: list[str] = ["torch" if "torch" in sys.modules else "no torch"]
         self.ready = False
+        self.recall = Recall(MemorySettings(enabled=False))
 
     async def load(self, report: ReportProgress) -> None:
         if self._load_mode == "fail":

@@ -9,9 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from midspan_lsp.backends.base import Capabilities, ReportProgress
+from midspan_lsp.cli import doctor
+from midspan_lsp.cli import infill as infill_command
 from midspan_lsp.cli.drafts import DraftPrinter
 from midspan_lsp.cli.main import main
-from midspan_lsp.types import SlotView
+from midspan_lsp.config import Settings
+from midspan_lsp.types import CancellationToken, Candidate, InfillRequest, InfillResponse, SlotView, StepObserver
 
 
 @pytest.fixture
@@ -65,7 +69,7 @@ def test_infill_prints_json(source: Path, tiny_checkpoint: Path, capsys: pytest.
 
 
 def test_infill_shows_each_step(source: Path, tiny_checkpoint: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["infill", f"{source}:2:5", "--steps", "--model", str(tiny_checkpoint)]) == 0
+    assert main(["infill", f"{source}:2:5", "--steps", "--no-memory", "--model", str(tiny_checkpoint)]) == 0
     out = capsys.readouterr().out
     assert out.startswith("  1  ")
     assert "forwards" in out
@@ -131,3 +135,83 @@ def test_an_address_that_is_none(address: str, capsys: pytest.CaptureFixture[str
 def test_steps_never_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     DraftPrinter(sys.stdout)(12, (SlotView("\x1b[2Ja\n", fresh=True), SlotView(None, fresh=False)))
     assert capsys.readouterr().out == " 12  �[2Ja⏎▒\n"
+
+
+class ProposalBackend:
+    """Answers with the first proposal, and has one of its own where there is none."""
+
+    capabilities = Capabilities("proposals", can_remask=False)
+    ready = True
+
+    def __init__(self, settings: Settings) -> None:
+        pass
+
+    async def load(self, report: ReportProgress) -> None:
+        pass
+
+    async def infill(
+        self, request: InfillRequest, token: CancellationToken, on_step: StepObserver | None = None
+    ) -> InfillResponse:
+        own = Candidate("own(0)", 0.9)
+        first = [Candidate(one.text, 0.9, proposal=number) for number, one in enumerate(request.proposals)]
+        return InfillResponse((*first, own)[:1])
+
+    async def aclose(self) -> None:
+        pass
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository of two files; the second wants what stands in the first."""
+    monkeypatch.setattr(infill_command, "LocalBackend", ProposalBackend)
+    monkeypatch.setenv("MIDSPAN_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "project"
+    (folder / ".git").mkdir(parents=True)
+    (folder / "pkg").mkdir()
+    text = "def handler(request):\n    payload = request.read_everything(request)\n    return payload\n"
+    (folder / "pkg" / "a.py").write_text(f"import os\n\n\n{text}", encoding="utf-8")
+    (folder / "pkg" / "b.py").write_text(text.replace("read_everything(request)", "read_every"), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ([], "[from the project: {}:5]"),
+        (["--workspace", "{project}/pkg"], "[from the project: a.py:5]"),
+        (["--no-memory"], "[the model's own]"),
+    ],
+)
+def test_infill_explains_where_a_middle_came_from(
+    project: Path, flags: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = [flag.format(project=project) for flag in flags]
+    place = f"{project / 'pkg' / 'b.py'}:2:33"
+    assert main(["infill", place, "--explain", *flags]) == 0
+    assert told.format(Path("pkg", "a.py")) in capsys.readouterr().out
+    assert main(["infill", place, "--json", *flags]) == 0
+    source = json.loads(capsys.readouterr().out)["source"]
+    assert source is None if "own" in told else source["line"] == 5
+    assert main(["infill", place, *flags]) == 0
+    assert "project:" not in capsys.readouterr().out
+
+
+def test_infill_without_a_project_looks_at_the_file_alone(
+    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / ".git").rmdir()
+    assert main(["infill", f"{project / 'pkg' / 'b.py'}:2:33", "--json"]) == 0
+    assert "everything" not in json.loads(capsys.readouterr().out)["middle"]
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_workspace_that_is_no_folder(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = project / "pkg" / "b.py"
+    assert main(["infill", f"{file}:2:33", "--workspace", str(file)]) == 1
+    assert "is no folder" in capsys.readouterr().err
+
+
+def test_doctor_tells_of_the_stores(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "(0 projects, 0.0 MB)" in doctor.describe_stores()
+    assert main(["infill", f"{project / 'pkg' / 'b.py'}:2:33"]) == 0
+    assert doctor.describe_stores() == f"{tmp_path / 'cache' / 'memory'} (1 project, 0.0 MB)"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from midspan_lsp.documents import LineIndex, PositionEncoding
+from midspan_lsp.documents import LineIndex, PositionEncoding, path_of
 
 ENCODINGS: list[PositionEncoding] = ["utf-8", "utf-16", "utf-32"]
 CODECS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
@@ -76,3 +77,39 @@ def test_a_line_of_megabytes_is_counted_at_once() -> None:
     assert index.offset(0, 2_500_003, "utf-16") == 2_000_002
     assert index.position(2_000_002, "utf-16") == (0, 2_500_003)
     assert time.perf_counter() - began_s < 1.0
+
+
+@pytest.mark.parametrize(
+    ("uri", "posix", "windows"),
+    [
+        ("file:///a/b.py", "/a/b.py", None),
+        ("file:///a%20b/%C3%A9%23%3F.py", "/a b/é#?.py", None),
+        ("file:///a/c#1?.py", "/a/c#1?.py", None),
+        ("file:///a/100%25.py", "/a/100%.py", None),
+        ("file:///a/100%.py", "/a/100%.py", None),
+        ("FILE://localhost/a.py", "/a.py", None),
+        ("file:/a.py", "/a.py", None),
+        ("file:///c%3A/Users/x/a.py", "/c:/Users/x/a.py", "C:\\Users\\x\\a.py"),
+        ("file:///C:/a.py", "/C:/a.py", "C:\\a.py"),
+        ("file:///d:", "/d:", "D:\\"),
+        ("file://server/share/a.py", None, "\\\\server\\share\\a.py"),
+        ("file:///a%00b", None, None),
+        ("file:///\ud800", None, None),
+        ("file:a.py", None, None),
+        ("file://", None, None),
+        ("file://[/a", None, "\\\\[\\a"),
+        ("untitled:Untitled-1", None, None),
+        ("untitled:/a/b.py", None, None),
+        ("vscode-notebook-cell:/a.ipynb#W0", None, None),
+        ("git:/a/b.py?%7B%7D", None, None),
+        ("/a/b.py", None, None),
+        ("", None, None),
+    ],
+)
+def test_the_path_of_a_uri(uri: str, posix: str | None, windows: str | None) -> None:
+    assert path_of(uri, windows=False) == posix
+    assert path_of(uri, windows=True) == windows
+
+
+def test_a_name_that_is_no_utf_8_survives() -> None:
+    assert os.fsencode(path_of("file:///a%FFb", windows=False) or "") == b"/a\xffb"

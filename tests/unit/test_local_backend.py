@@ -16,7 +16,8 @@ from midspan_lsp.backends.local import LocalBackend
 from midspan_lsp.backends.worker import Worker
 from midspan_lsp.config import Settings
 from midspan_lsp.errors import BackendUnavailable
-from midspan_lsp.types import CancellationToken, Draft, InfillRequest, SlotView
+from midspan_lsp.types import CancellationToken, Draft, InfillRequest, Proposal, SlotView
+from midspan_model.questions import Question
 
 REQUEST = InfillRequest("def f(x):\n    return x", "\n\nprint(f(1))\n", "python", max_lines=20)
 
@@ -66,6 +67,24 @@ async def test_a_draft_is_mended_where_it_is_masked(backend: LocalBackend) -> No
     (mended,) = (await backend.infill(replace(REQUEST, draft=draft), CancellationToken())).candidates
     assert mended.token_ids[0] == first.token_ids[0]
     assert mended.token_ids[1] != first.token_ids[1]
+
+
+async def test_proposals_are_passed_on_and_the_chosen_one_is_named(
+    backend: LocalBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    infiller = backend._infiller
+    assert infiller is not None
+    fill, asked = infiller.infill, []
+
+    def choose(question: Question, *rest: object) -> object:
+        asked.append(question)
+        return replace(fill(question, *rest), proposal=1)  # type: ignore[arg-type]  # as the backend gives them
+
+    monkeypatch.setattr(infiller, "infill", choose)
+    proposals = (Proposal(" + 1", 0.2, "a.py", 3), Proposal(" - 1", 0.1, "b.py", 4))
+    response = await backend.infill(replace(REQUEST, max_lines=1, proposals=proposals), CancellationToken())
+    assert [(one.text, one.score) for one in asked[0].proposals] == [(" + 1", 0.2), (" - 1", 0.1)]
+    assert response.candidates[0].proposal == 1
 
 
 async def test_cancelling_the_task_sets_the_token(backend: LocalBackend) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from midspan_lsp.config import MemorySettings
 from midspan_lsp.documents import DocumentSnapshot
 from midspan_lsp.memory.memory import ProjectMemory
+from midspan_lsp.memory.store import Store
 
 MEMORY = MemorySettings()
 CALL = "def handler(request):\n    payload = request.read_everything("
@@ -270,3 +273,18 @@ def _do(memory: ProjectMemory, folder: Path, now: dict[str, str], what: str, nam
         if name in now:
             now[value] = now.pop(name)
         memory.renamed(path.as_uri(), target.as_uri(), str(path), str(target))
+
+
+def test_a_store_that_another_writes_to_is_not_waited_for_at_each_file(tmp_path: Path) -> None:
+    ids = np.zeros(3, np.int32)
+    ours, other = Store(tmp_path, "/w"), Store(tmp_path, "/w")
+    ours.save("/w/a.py", 1, 1, ["x"], ids)
+    other.save("/w/b.py", 1, 1, ["x"], ids)
+    assert ours.load("/w/b.py", 1, 1) is not None
+    other.delete("/w/b.py")  # holds the file until it is flushed
+    began_s = time.monotonic()
+    for number in range(50):
+        ours.save(f"/w/{number}.py", 1, 1, ["x"], ids)
+    assert time.monotonic() - began_s < 1
+    ours.close()
+    other.close()

@@ -124,7 +124,7 @@ class LocalBackend:
         if self._infiller is None:
             raise BackendUnavailable("the model is not loaded yet", retryable=True)
         from midspan_model.growth import Draft  # noqa: PLC0415
-        from midspan_model.questions import Question  # noqa: PLC0415
+        from midspan_model.questions import Proposal, Question  # noqa: PLC0415
 
         draft = request.draft
         question = Question(
@@ -134,6 +134,7 @@ class LocalBackend:
             min_indent=request.min_indent,
             least=request.least,
             language_id=request.language_id,
+            proposals=tuple(Proposal(one.text, one.score) for one in request.proposals),
             draft=draft and Draft(draft.token_ids, draft.confidences, draft.remask),
         )
 
@@ -266,6 +267,7 @@ def _response(middle: Middle) -> InfillResponse:
         token_spans=tuple(Span(start, end) for start, end in middle.spans),
         confidences=middle.confidences,
         finish_reason=middle.finish.value,
+        proposal=middle.proposal,
     )
     stats = InfillStats(middle.cost.n_forwards, middle.cost.n_encoded, middle.cost.n_cached, middle.elapsed_ms)
     return InfillResponse((candidate,), stats)

@@ -25,6 +25,7 @@ def run() -> int:
     _print("program", sys.executable)
     _print("pygls, tree-sitter", f"{version('pygls')}, {version('tree-sitter')}")
     _print("validated languages", ", ".join(validated_languages()) or "none")
+    _print("project memory", describe_stores())
     local = inspect_local()
     for name, fact in local.facts:
         _print(name, fact)
@@ -39,6 +40,21 @@ def run() -> int:
         _print("completion", "not tried: run `midspan fetch` first")
         return 1
     return _try_completion()
+
+
+def describe_stores() -> str:
+    """Where what is remembered of projects lies, and how much it is."""
+    try:
+        from midspan_lsp.memory.store import memory_folder  # noqa: PLC0415
+    except ImportError as error:
+        return f"none: {error}"
+    folder = memory_folder()
+    try:
+        sizes = [path.stat().st_size for path in folder.glob("*.sqlite")]
+    except OSError as error:
+        return f"{folder} (cannot be read: {error.strerror})"
+    stores = f"{len(sizes)} {'project' if len(sizes) == 1 else 'projects'}"
+    return f"{folder} ({stores}, {sum(sizes) / 1e6:.1f} MB)"
 
 
 def _try_completion() -> int:

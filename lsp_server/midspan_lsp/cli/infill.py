@@ -1,49 +1,89 @@
-"""`midspan infill FILE:LINE:COL`: one middle, and what it cost."""
+"""`midspan infill FILE:LINE:COL`: one middle, where it came from and what it cost."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+from midspan_lsp.backends.base import LoadProgress
 from midspan_lsp.backends.local import LocalBackend
 from midspan_lsp.cli.drafts import DraftPrinter
 from midspan_lsp.cli.progress import ProgressLine
-from midspan_lsp.cli.source_file import read_place
-from midspan_lsp.config import Settings
+from midspan_lsp.cli.source_file import read_place, workspace_of
+from midspan_lsp.config import MemorySettings, Settings
 from midspan_lsp.documents import DocumentSnapshot
 from midspan_lsp.engine.pipeline import Engine, Outcome
-from midspan_lsp.types import CancellationToken, StepObserver
+from midspan_lsp.engine.recall import Recall
+from midspan_lsp.types import CancellationToken, Source, StepObserver
 
 
-def run(place: str, *, as_json: bool, steps: bool, model: str) -> int:
+@dataclass(frozen=True)
+class Options:
+    """What the command line asks for.
+
+    Attributes:
+        as_json: print one JSON object.
+        steps: show the draft after each forward.
+        explain: say where the middle came from.
+        model: a checkpoint folder; empty: the embedded model.
+        workspace: the project's folder; None: it is looked for.
+        memory: whether the project's text is looked at.
+    """
+
+    as_json: bool = False
+    steps: bool = False
+    explain: bool = False
+    model: str = ""
+    workspace: str | None = None
+    memory: bool = True
+
+
+def run(place: str, options: Options) -> int:
     """Print the middle at a place of a file.
 
     Raises:
-        InfillError: there is no such place, or the model cannot be had.
+        InfillError: there is no such place or folder, or the model cannot be had.
     """
     snapshot, offset = read_place(place)
-    settings = Settings()
-    settings = replace(settings, model=replace(settings.model, path=model))
-    on_step = DraftPrinter(sys.stderr if as_json else sys.stdout) if steps else None
-    outcome = asyncio.run(infill_once(settings, snapshot, offset, on_step))
-    print(json.dumps(_as_json(outcome)) if as_json else _as_text(outcome))
+    folder = workspace_of(snapshot, options.workspace) if options.memory else None
+    settings = Settings(memory=MemorySettings(enabled=options.memory))
+    settings = replace(settings, model=replace(settings.model, path=options.model))
+    on_step = DraftPrinter(sys.stderr if options.as_json else sys.stdout) if options.steps else None
+    outcome = asyncio.run(infill_once(settings, snapshot, offset, on_step, folder))
+    if options.as_json:
+        print(json.dumps(_as_json(outcome, folder)))
+    else:
+        print(_as_text(outcome, folder, explain=options.explain))
     return 0
 
 
 async def infill_once(
-    settings: Settings, snapshot: DocumentSnapshot, offset: int, on_step: StepObserver | None = None
+    settings: Settings,
+    snapshot: DocumentSnapshot,
+    offset: int,
+    on_step: StepObserver | None = None,
+    folder: Path | None = None,
 ) -> Outcome:
-    """Load the model, fill one middle and let go of everything.
+    """Load the model, read the project's folder to its end, fill one middle and let go of everything.
 
     Raises:
         InfillError: the model cannot be had or failed.
     """
-    engine = Engine(LocalBackend(settings), settings)
+    # nobody types meanwhile: no pauses, and no hurry
+    recall = Recall(settings.memory, limit_s=None, quiet_s=0)
+    engine = Engine(LocalBackend(settings), settings, recall)
     progress = ProgressLine()
     try:
+        recall.opened(snapshot)
+        if folder is not None:
+            recall.add_folder(str(folder))
         await engine.load(progress)
+        if folder is not None:
+            progress(LoadProgress("reading the project"))
+            await recall.settled()
         progress.close()
         return await engine.infill(snapshot, offset, CancellationToken(), on_step)
     finally:
@@ -51,7 +91,7 @@ async def infill_once(
         await engine.aclose()
 
 
-def _as_text(outcome: Outcome) -> str:
+def _as_text(outcome: Outcome, folder: Path | None, *, explain: bool) -> str:
     stats = outcome.stats
     facts = [
         f"probability {outcome.probability:.2f}",
@@ -59,13 +99,20 @@ def _as_text(outcome: Outcome) -> str:
         f"{stats.elapsed_ms:.0f} ms",
         f"syntax: {outcome.verdict.value}",
     ]
-    silence = f"\n[an editor would show nothing: {outcome.silence.value}]" if outcome.silence else ""
-    return f"{outcome.text}\n\n[{', '.join(facts)}]{silence}"
+    lines = [f"[{', '.join(facts)}]"]
+    if explain and outcome.text:
+        place = outcome.source and _place(outcome.source, folder)
+        lines.append(f"[from the project: {place[0]}:{place[1]}]" if place else "[the model's own]")
+    if outcome.silence:
+        lines.append(f"[an editor would show nothing: {outcome.silence.value}]")
+    return "\n".join([outcome.text, "", *lines])
 
 
-def _as_json(outcome: Outcome) -> dict[str, object]:
+def _as_json(outcome: Outcome, folder: Path | None) -> dict[str, object]:
+    place = outcome.source and _place(outcome.source, folder)
     return {
         "middle": outcome.text,
+        "source": place and {"path": place[0], "line": place[1]},
         "probability": round(outcome.probability, 4),
         "n_forwards": outcome.stats.n_forwards,
         "n_encoded_tokens": outcome.stats.n_encoded_tokens,
@@ -74,3 +121,10 @@ def _as_json(outcome: Outcome) -> dict[str, object]:
         "shown": outcome.silence is None,
         "silence": outcome.silence and outcome.silence.value,
     }
+
+
+def _place(source: Source, folder: Path | None) -> tuple[str, int]:
+    """Path, relative to the project's folder if it lies there, and line from 1."""
+    path = Path(source.path)
+    inside = folder is not None and path.is_relative_to(folder)
+    return str(path.relative_to(folder)) if inside and folder else source.path, source.line + 1

@@ -74,6 +74,12 @@ def _parser() -> argparse.ArgumentParser:
     infill.add_argument(
         "--model", default="", metavar="FOLDER", help="a checkpoint folder instead of the embedded model"
     )
+    infill.add_argument("--explain", action="store_true", help="say where the middle came from")
+    memory = infill.add_mutually_exclusive_group()
+    memory.add_argument(
+        "--workspace", metavar="FOLDER", help="the project's folder; without it the nearest one above with a .git"
+    )
+    memory.add_argument("--no-memory", action="store_true", help="leave the rest of the project out of it")
     infill.set_defaults(command=_infill)
 
     fetch = add("fetch", "get the embedded model's weights ahead of time")
@@ -101,9 +107,19 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _infill(options: argparse.Namespace) -> int:
-    from midspan_lsp.cli.infill import run  # noqa: PLC0415
+    from midspan_lsp.cli.infill import Options, run  # noqa: PLC0415
 
-    return run(options.place, as_json=options.json, steps=options.steps, model=options.model)
+    return run(
+        options.place,
+        Options(
+            as_json=options.json,
+            steps=options.steps,
+            explain=options.explain,
+            model=options.model,
+            workspace=options.workspace,
+            memory=not options.no_memory,
+        ),
+    )
 
 
 def _fetch(options: argparse.Namespace) -> int:

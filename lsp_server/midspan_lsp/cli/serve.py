@@ -26,8 +26,9 @@ def _build_engine(settings: Settings) -> Engine:
     """Called when the editor has had its first answer, which these imports would delay."""
     from midspan_lsp.backends.local import LocalBackend  # noqa: PLC0415
     from midspan_lsp.engine.pipeline import Engine  # noqa: PLC0415
+    from midspan_lsp.engine.recall import Recall  # noqa: PLC0415
 
-    return Engine(LocalBackend(settings), settings)
+    return Engine(LocalBackend(settings), settings, Recall(settings.memory))
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -36,6 +36,20 @@ def read_place(place: str) -> tuple[DocumentSnapshot, int]:
     return snapshot, start + column - 1
 
 
+def workspace_of(snapshot: DocumentSnapshot, given: str | None = None) -> Path | None:
+    """The folder of a document's project: the one given, or else the nearest above with a `.git`; None: there is none.
+
+    Raises:
+        DocumentError: what is given is no folder.
+    """
+    if given is not None:
+        if not Path(given).is_dir():
+            raise DocumentError(f"{given} is no folder", hint="Give the project's folder.")
+        return Path(given).resolve()
+    path = Path(snapshot.path or "").resolve()
+    return next((folder for folder in path.parents if (folder / ".git").exists()), None)
+
+
 def read_source(path: Path) -> str:
     """The text of a source file, its line ends as they are.
 

@@ -1,4 +1,4 @@
-"""The story of one request: cursor, context, model, filters, syntax gate, suggestion."""
+"""The story of one request: cursor, context, the project's memory, model, filters, syntax gate, suggestion."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from midspan_lsp.backends.base import InfillBackend, ReportProgress
-from midspan_lsp.config import LEAST_PROBABILITY, Eagerness, Settings
-from midspan_lsp.context.shape import middle_shape
+from midspan_lsp.config import LEAST_PROBABILITY, Eagerness, MemorySettings, Settings
+from midspan_lsp.context.shape import Shape, middle_shape
 from midspan_lsp.context.window import window
 from midspan_lsp.documents import DocumentSnapshot
 from midspan_lsp.engine.filters import apply_filters
 from midspan_lsp.engine.latest import LatestWins
+from midspan_lsp.engine.recall import Recall
 from midspan_lsp.syntax.repair import Remask, Truncate, plan
 from midspan_lsp.syntax.validate import validate
 from midspan_lsp.types import (
@@ -21,6 +22,7 @@ from midspan_lsp.types import (
     Draft,
     InfillRequest,
     InfillStats,
+    Source,
     Span,
     StepObserver,
     Suggestion,
@@ -49,6 +51,7 @@ class Outcome:
         verdict: the gate's, of `text`.
         silence: why it is not to be shown; None if it is.
         stats: cost of all backend calls.
+        source: where in the project it is from, even if it was mended since; None: the model's own.
     """
 
     text: str
@@ -56,12 +59,18 @@ class Outcome:
     verdict: Verdict
     silence: Silence | None
     stats: InfillStats
+    source: Source | None = None
 
 
 class Engine:
-    """Answers requests from one backend. Belongs to one event loop."""
+    """Answers requests from one backend. Belongs to one event loop.
 
-    def __init__(self, backend: InfillBackend, settings: Settings) -> None:
+    Attributes:
+        recall: the project's memory, which is to be told what happens in the editor.
+    """
+
+    def __init__(self, backend: InfillBackend, settings: Settings, recall: Recall | None = None) -> None:
+        self.recall = recall or Recall(MemorySettings(enabled=False))
         self._backend = backend
         self._settings = settings
         self._latest = LatestWins()
@@ -105,7 +114,8 @@ class Engine:
             self._latest.finish(snapshot.uri, kind, token)
         if outcome.silence is not None:
             return []
-        return [Suggestion(outcome.text, Span(offset, offset), outcome.probability, outcome.verdict, outcome.stats)]
+        place, stats = Span(offset, offset), outcome.stats
+        return [Suggestion(outcome.text, place, outcome.probability, outcome.verdict, stats, outcome.source)]
 
     async def infill(
         self,
@@ -134,11 +144,12 @@ class Engine:
     def forget(self, uri: str) -> None:
         """A document was closed."""
         self._latest.cancel(uri)
+        self.recall.closed(uri)
 
     async def aclose(self) -> None:
-        """End all requests and the backend."""
+        """End all requests, the memory and the backend."""
         self._latest.cancel_all()
-        await self._backend.aclose()
+        await asyncio.gather(self.recall.aclose(), self._backend.aclose())
 
     def _least(self, trigger: Trigger) -> float:
         """The least probability of what is shown; who asks by hand sees more."""
@@ -163,6 +174,8 @@ class Engine:
         token: CancellationToken,
         on_step: StepObserver | None,
     ) -> Outcome:
+        proposals = await self.recall.drafts(snapshot, offset, Shape(request.max_lines, request.min_indent))
+        request = replace(request, proposals=proposals)
         outcome, candidate, report = await self._ask(request, snapshot, offset, token, on_step)
         if candidate is None or outcome.silence is not Silence.BROKEN:
             return outcome
@@ -176,8 +189,10 @@ class Engine:
             return replace(outcome, text=candidate.text[: action.end], verdict=Verdict.VALID, silence=None)
         if isinstance(action, Remask):
             draft = Draft(candidate.token_ids, candidate.confidences, action.slots)
-            mended, _, _ = await self._ask(replace(request, draft=draft), snapshot, offset, token, on_step)
-            outcome = replace(mended if mended.silence is None else outcome, stats=_sum(outcome.stats, mended.stats))
+            request = replace(request, draft=draft, proposals=())
+            mended, _, _ = await self._ask(request, snapshot, offset, token, on_step)
+            best = mended if mended.silence is None else outcome
+            outcome = replace(best, stats=_sum(outcome.stats, mended.stats), source=outcome.source)
         return outcome
 
     async def _ask(
@@ -189,8 +204,10 @@ class Engine:
         on_step: StepObserver | None,
     ) -> tuple[Outcome, Candidate | None, SyntaxReport]:
         """Ask the backend once and judge its best middle: the outcome, and the filtered candidate with its report."""
-        response = await self._backend.infill(request, token, on_step)
         report = SyntaxReport(Verdict.NO_OPINION)
+        if token.cancelled():  # while the memory was asked
+            return Outcome("", 0.0, report.verdict, Silence.STOPPED, InfillStats()), None, report
+        response = await self._backend.infill(request, token, on_step)
         if token.cancelled() or not response.candidates:
             return Outcome("", 0.0, report.verdict, Silence.STOPPED, response.stats), None, report
         drafted = response.candidates[0]
@@ -205,11 +222,19 @@ class Engine:
         if silence is None and report.verdict is Verdict.BROKEN:
             silence = Silence.BROKEN
         text = candidate.text or drafted.text
-        return Outcome(text, candidate.probability, report.verdict, silence, response.stats), candidate, report
+        source = _source(request, candidate)
+        return Outcome(text, candidate.probability, report.verdict, silence, response.stats, source), candidate, report
 
 
 def _judge(snapshot: DocumentSnapshot, offset: int, middle: str) -> SyntaxReport:
     return validate(snapshot.text, Span(offset, offset), middle, snapshot.language_id)
+
+
+def _source(request: InfillRequest, candidate: Candidate) -> Source | None:
+    if candidate.proposal is None:
+        return None
+    proposal = request.proposals[candidate.proposal]
+    return Source(proposal.source_path, proposal.source_line)
 
 
 def _sum(first: InfillStats, second: InfillStats) -> InfillStats:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from lsprotocol import types as lsp
 
+from midspan_lsp.documents import path_of
 from midspan_lsp.errors import InfillError
 from midspan_lsp.lsp import convert
 from midspan_lsp.types import Suggestion, Trigger
@@ -39,14 +40,24 @@ def register(server: MidspanServer) -> None:
     """Gives a server its handlers."""
     server.feature(lsp.INITIALIZE)(initialize)
     server.feature(lsp.INITIALIZED)(initialized)
+    server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)(did_open)
+    server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)(did_change)
+    server.feature(lsp.TEXT_DOCUMENT_DID_SAVE, lsp.SaveOptions(include_text=False))(did_save)
     server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)(did_close)
+    server.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)(did_change_workspace_folders)
+    any_file = lsp.FileOperationFilter(lsp.FileOperationPattern("**/*"), scheme="file")
+    files = lsp.FileOperationRegistrationOptions([any_file])
+    server.feature(lsp.WORKSPACE_DID_CREATE_FILES, files)(did_create_files)
+    server.feature(lsp.WORKSPACE_DID_RENAME_FILES, files)(did_rename_files)
+    server.feature(lsp.WORKSPACE_DID_DELETE_FILES, files)(did_delete_files)
     # without options pygls would not advertise it
     server.feature(lsp.TEXT_DOCUMENT_INLINE_COMPLETION, lsp.InlineCompletionOptions())(inline_completion)
 
 
 def initialize(ls: MidspanServer, params: lsp.InitializeParams) -> None:
-    """Takes the settings, before pygls reckons the capabilities."""
+    """Takes the settings and folders, before pygls reckons the capabilities."""
     ls.configure(params.initialization_options)
+    ls.take_folders(params)
     if ls.settings.completion.menu:
         options = lsp.CompletionOptions(trigger_characters=MENU_TRIGGER_CHARACTERS)
         ls.feature(lsp.TEXT_DOCUMENT_COMPLETION, options)(completion)
@@ -57,10 +68,62 @@ def initialized(ls: MidspanServer, params: lsp.InitializedParams) -> None:  # no
     ls.start()
 
 
+# What comes before there is an engine, it is told when there is.
+
+
+def did_open(ls: MidspanServer, params: lsp.DidOpenTextDocumentParams) -> None:
+    """Has a document remembered."""
+    snapshot = ls.open_document(params.text_document.uri)
+    if ls.engine is not None and snapshot is not None:
+        ls.engine.recall.opened(snapshot)
+
+
+def did_change(ls: MidspanServer, params: lsp.DidChangeTextDocumentParams) -> None:
+    """Has a document's new text remembered."""
+    snapshot = ls.open_document(params.text_document.uri)
+    if ls.engine is not None and snapshot is not None:
+        ls.engine.recall.changed(snapshot)
+
+
+def did_save(ls: MidspanServer, params: lsp.DidSaveTextDocumentParams) -> None:
+    """Has a file looked at again; new rules of what is ignored count from now on."""
+    path = path_of(params.text_document.uri)
+    if ls.engine is not None and path is not None:
+        ls.engine.recall.saved(path)
+
+
 def did_close(ls: MidspanServer, params: lsp.DidCloseTextDocumentParams) -> None:
     """Stops work on a document that is gone."""
     if ls.engine is not None:
         ls.engine.forget(params.text_document.uri)
+
+
+def did_change_workspace_folders(ls: MidspanServer, params: lsp.DidChangeWorkspaceFoldersParams) -> None:
+    """Has folders remembered or forgotten."""
+    ls.change_folders(params.event)
+
+
+def did_create_files(ls: MidspanServer, params: lsp.CreateFilesParams) -> None:
+    """Has new files and folders remembered."""
+    for file in params.files:
+        path = path_of(file.uri)
+        if ls.engine is not None and path is not None:
+            ls.engine.recall.saved(path)
+
+
+def did_rename_files(ls: MidspanServer, params: lsp.RenameFilesParams) -> None:
+    """Has files and folders remembered by their new names."""
+    for file in params.files:
+        if ls.engine is not None:
+            ls.engine.recall.renamed(file.old_uri, file.new_uri)
+
+
+def did_delete_files(ls: MidspanServer, params: lsp.DeleteFilesParams) -> None:
+    """Has files and folders forgotten."""
+    for file in params.files:
+        path = path_of(file.uri)
+        if ls.engine is not None and path is not None:
+            ls.engine.recall.deleted(path)
 
 
 def null_on_failure(

@@ -13,7 +13,7 @@ from pygls.lsp.server import LanguageServer
 
 from midspan_lsp import __version__
 from midspan_lsp.config import Settings, read_settings
-from midspan_lsp.documents import DocumentSnapshot, PositionEncoding
+from midspan_lsp.documents import DocumentSnapshot, PositionEncoding, path_of
 from midspan_lsp.errors import InfillError
 from midspan_lsp.lsp.convert import encoding_of
 from midspan_lsp.lsp.progress import LoadingProgress
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from midspan_lsp.engine.pipeline import Engine
+    from midspan_lsp.engine.recall import Recall
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +55,7 @@ class MidspanServer(LanguageServer):
         self._build_engine = build_engine
         self._problems: list[str] = []
         self._told: set[str] = set()
+        self._folders: list[str] = []
         self._starting: asyncio.Task[None] | None = None
 
     @property
@@ -64,6 +66,28 @@ class MidspanServer(LanguageServer):
     def configure(self, raw: object) -> None:
         """Takes the editor's settings."""
         self.settings, self._problems = read_settings(raw)
+
+    def take_folders(self, params: lsp.InitializeParams) -> None:
+        """Takes the workspace folders; an editor too old for them tells one root."""
+        uris = [folder.uri for folder in params.workspace_folders or []]
+        if params.workspace_folders is None and params.root_uri:
+            uris = [params.root_uri]
+        self._folders = [path for uri in uris if (path := path_of(uri)) is not None]
+
+    def change_folders(self, event: lsp.WorkspaceFoldersChangeEvent) -> None:
+        """Takes added and removed workspace folders."""
+        for folder in event.removed:
+            path = path_of(folder.uri)
+            if path in self._folders:
+                self._folders.remove(path)
+                if self.engine is not None:
+                    self.engine.recall.remove_folder(path)
+        for folder in event.added:
+            path = path_of(folder.uri)
+            if path is not None and path not in self._folders:
+                self._folders.append(path)
+                if self.engine is not None:
+                    self.engine.recall.add_folder(path)
 
     def start(self) -> None:
         """Builds the engine and loads it in the background."""
@@ -116,10 +140,20 @@ class MidspanServer(LanguageServer):
         except Exception:
             logger.exception("the engine could not be closed")
 
+    def _tell_memory(self, recall: Recall) -> None:
+        """What is open by now: folders first, for their rules of what is ignored count for documents too."""
+        for folder in self._folders:
+            recall.add_folder(folder)
+        for uri in list(self.workspace.text_documents):
+            snapshot = self.open_document(uri)
+            if snapshot is not None:
+                recall.opened(snapshot)
+
     async def _load(self) -> None:
         progress = LoadingProgress(self)
         try:
             self.engine = self._build_engine(self.settings)
+            self._tell_memory(self.engine.recall)
             await self.engine.load(progress.report)
         except InfillError as error:
             self.tell_error(error)

@@ -11,6 +11,7 @@ import hashlib
 import logging
 import os
 import sqlite3
+import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,7 @@ _logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _VERSION = 1
 _BUSY_S = 0.05
+_LEFT_ALONE_S = 5.0  # so long nothing is saved after another server was found to write
 _FAILURES = (sqlite3.Error, OSError, ValueError, zlib.error)
 
 
@@ -49,6 +51,7 @@ class Store:
         name = hashlib.sha256(os.fsencode(workspace)).hexdigest()[:32]
         self.path = folder / f"{name}.sqlite"
         self._connection: sqlite3.Connection | None = None
+        self._busy_until_s = 0.0
         try:
             self._connection = self._open()
         except _FAILURES as error:
@@ -77,7 +80,14 @@ class Store:
     def save(self, path: str, size: int, mtime_ns: int, strings: list[str], numbers: Ids) -> None:
         """Keep a file's tokens; shapes as `load` returns them."""
         row = (path, size, mtime_ns, zlib.compress("\0".join(strings).encode(), 1), zlib.compress(numbers.tobytes(), 1))
-        self._try(lambda connection: connection.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)", row))
+        if time.monotonic() < self._busy_until_s:
+            return
+
+        def insert(connection: sqlite3.Connection) -> None:
+            connection.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)", row)
+            connection.commit()  # so that another server of the same folder need not wait
+
+        self._try(insert)
 
     def delete(self, path: str) -> None:
         """Forget a file, or all files of a folder."""
@@ -153,6 +163,7 @@ class Store:
             return work(self._connection)
         except sqlite3.OperationalError as error:
             if "locked" in str(error):
+                self._busy_until_s = time.monotonic() + _LEFT_ALONE_S
                 return None
             self._start_afresh(error)
         except _FAILURES as error:

@@ -1,0 +1,353 @@
+"""The engine with the project's memory, and a backend that answers as told."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from midspan_lsp.config import MemorySettings, Settings
+from midspan_lsp.context.shape import Shape
+from midspan_lsp.documents import DocumentSnapshot
+from midspan_lsp.engine.pipeline import Engine
+from midspan_lsp.engine.recall import Recall
+from midspan_lsp.memory.memory import ProjectMemory
+from midspan_lsp.types import CancellationToken, Proposal, Source, Trigger
+from test_pipeline import ScriptedBackend, candidate
+
+CALL = "def handler(request):\n    payload = request.read_everything("
+REST = "limit=4096, strict=True)"
+WHOLE = f"{CALL}{REST}\n    return payload\n"
+
+
+def kept_nowhere(settings: MemorySettings) -> ProjectMemory:
+    return ProjectMemory(settings, keep=False)
+
+
+def patient(
+    build: Callable[[MemorySettings], ProjectMemory] = kept_nowhere, settings: MemorySettings | None = None
+) -> Recall:
+    """A memory that is waited for and does not pause."""
+    return Recall(settings or MemorySettings(), limit_s=None, quiet_s=0, build=build)
+
+
+def snapshot(text: str = CALL, uri: str = "untitled:x") -> DocumentSnapshot:
+    return DocumentSnapshot(uri, "python", 1, text)
+
+
+def put(folder: Path, name: str, text: str = WHOLE) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="")
+    return path
+
+
+async def read(recall: Recall, folder: Path) -> None:
+    recall.add_folder(str(folder))
+    await recall.settled()
+
+
+async def caught_up(recall: Recall) -> None:
+    """Until all that was told is done, and the scans that came of it."""
+    await recall.drafts(snapshot(), 0, Shape())
+    await recall.settled()
+
+
+async def drafts(recall: Recall, text: str = CALL) -> list[str]:
+    return [one.text for one in await recall.drafts(snapshot(text), len(text), Shape())]
+
+
+async def requested(recall: Recall, text: str = CALL) -> tuple[Proposal, ...]:
+    """What reaches the backend of an engine."""
+    backend = ScriptedBackend([candidate("1)")], can_remask=False)
+    await Engine(backend, Settings(), recall).infill(snapshot(text), len(text), CancellationToken())
+    return backend.requests[0].proposals
+
+
+async def test_middles_of_the_project_reach_the_backend_with_their_places(tmp_path: Path) -> None:
+    path = put(tmp_path, "pkg/a.py", "import os\n\n" + WHOLE)
+    recall = patient()
+    await read(recall, tmp_path)
+    proposals = await requested(recall)
+    first = next(one for one in proposals if one.text == REST)
+    assert [one.score for one in proposals] == sorted((one.score for one in proposals), reverse=True)
+    assert 0 < first.score <= 1
+    assert (first.source_path, first.source_line) == (str(path.resolve()), 3)
+    await recall.aclose()
+
+
+async def test_a_middle_of_the_project_tells_its_source(tmp_path: Path) -> None:
+    path = put(tmp_path, "a.py")
+    recall = patient()
+    await read(recall, tmp_path)
+    text = CALL + "\n    return payload\n"
+    number = [one.text for one in await recall.drafts(snapshot(text), len(CALL), Shape())].index(REST)
+    backend = ScriptedBackend([replace(candidate(REST), proposal=number), candidate(REST)])
+    engine = Engine(backend, Settings(), recall)
+    ours, own = [await engine.complete(snapshot(text), len(CALL), Trigger.AUTOMATIC) for _ in range(2)]
+    assert ours[0].text == REST
+    assert ours[0].source == Source(str(path.resolve()), 1)
+    assert own[0].source is None
+    await engine.aclose()
+
+
+async def test_a_repair_has_no_proposals_and_keeps_the_source(tmp_path: Path) -> None:
+    put(tmp_path, "a.py")
+    recall = patient()
+    await read(recall, tmp_path)
+    backend = ScriptedBackend([replace(candidate("limit=4096]"), proposal=0), candidate("limit=4096)")])
+    text = CALL + "\n    return payload\n"
+    outcome = await Engine(backend, Settings(), recall).infill(snapshot(text), len(CALL), CancellationToken())
+    assert outcome.text == "limit=4096)"
+    assert outcome.source is not None
+    assert backend.requests[0].proposals
+    assert backend.requests[1].draft is not None
+    assert backend.requests[1].proposals == ()
+    await recall.aclose()
+
+
+class SlowMemory(ProjectMemory):
+    """Has drafts, but not in time."""
+
+    def drafts(self, snapshot: DocumentSnapshot, offset: int, max_lines: int = 1, min_indent: int | None = None):
+        release.wait(10)
+        return super().drafts(snapshot, offset, max_lines, min_indent)
+
+
+release = threading.Event()
+
+
+async def test_a_slow_memory_is_not_waited_for() -> None:
+    release.clear()
+    recall = Recall(MemorySettings(), limit_s=0.02, build=lambda settings: SlowMemory(settings, keep=False))
+    recall.opened(snapshot(WHOLE, "untitled:y"))
+    began_s = time.monotonic()
+    assert await requested(recall) == ()
+    assert await requested(recall) == ()
+    assert time.monotonic() - began_s < 5
+    release.set()
+    await recall.aclose()
+
+
+class BrokenMemory(ProjectMemory):
+    """Fails, and quotes the user's text."""
+
+    def drafts(self, snapshot: DocumentSnapshot, offset: int, max_lines: int = 1, min_indent: int | None = None):
+        raise ValueError(snapshot.text)
+
+
+def out_of_order(settings: MemorySettings) -> ProjectMemory:
+    raise ImportError("No module named 'numpy'")
+
+
+@pytest.mark.parametrize(
+    ("build", "told"),
+    [(lambda one: BrokenMemory(one, keep=False), "ValueError at test_recall.py"), (out_of_order, "'numpy'")],
+)
+async def test_a_failing_memory_is_logged_once_without_text_and_answers_still_come(
+    build: Callable[[MemorySettings], ProjectMemory], told: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    put(tmp_path, "a.py")
+    recall = patient(build)
+    await read(recall, tmp_path)
+    recall.opened(snapshot(WHOLE, "untitled:y"))
+    assert await requested(recall) == await requested(recall) == ()
+    (record,) = [record for record in caplog.records if record.levelno > logging.DEBUG]
+    assert told in record.getMessage()
+    assert "payload" not in record.getMessage()
+    await recall.aclose()
+
+
+async def test_closed_documents_are_forgotten_however_their_uri_is_quoted() -> None:
+    recall = patient()
+    recall.opened(snapshot(WHOLE, "untitled:caf%C3%A9%3A1"))
+    assert REST in await drafts(recall)
+    Engine(ScriptedBackend([]), Settings(), recall).forget("untitled:café:1")
+    assert await drafts(recall) == []
+    await recall.aclose()
+
+
+async def test_the_latest_text_of_an_open_document_counts() -> None:
+    recall = patient()
+    recall.opened(snapshot("x = 1\n", "untitled:y"))
+    for text in (CALL + "old)\n", CALL + "older)\n", WHOLE):
+        recall.changed(snapshot(text, "untitled:y"))
+    found = await drafts(recall)
+    assert REST in found
+    assert not {"old)", "older)"} & set(found)
+    await recall.aclose()
+
+
+async def test_what_happens_to_files_is_followed(tmp_path: Path) -> None:
+    path = put(tmp_path, "a.py", "x = 1\n")
+    recall = patient()
+    await read(recall, tmp_path)
+    put(tmp_path, "a.py")
+    recall.saved(str(path))
+    assert REST in await drafts(recall)
+    path.unlink()
+    recall.deleted(str(path))
+    assert await drafts(recall) == []
+    put(tmp_path, "old/a.py")
+    recall.saved(str(tmp_path / "old"))
+    await caught_up(recall)
+    assert REST in await drafts(recall)
+    (tmp_path / "old").rename(tmp_path / "new")
+    recall.renamed((tmp_path / "old").as_uri(), (tmp_path / "new").as_uri())
+    await caught_up(recall)
+    found = await recall.drafts(snapshot(), len(CALL), Shape())
+    assert {Path(one.source_path).parent.name for one in found} == {"new"}
+    recall.remove_folder(str(tmp_path))
+    assert await drafts(recall) == []
+    await recall.aclose()
+
+
+async def test_new_rules_count_once_they_are_saved(tmp_path: Path) -> None:
+    put(tmp_path, "logs/a.py")
+    recall = patient()
+    await read(recall, tmp_path)
+    assert REST in await drafts(recall)
+    recall.saved(str(put(tmp_path, ".gitignore", "logs/\n")))
+    await caught_up(recall)
+    assert await drafts(recall) == []
+    await recall.aclose()
+
+
+async def test_a_scan_pauses_after_a_request_and_goes_on(tmp_path: Path) -> None:
+    put(tmp_path, "a.py")
+    recall = Recall(MemorySettings(), limit_s=None, quiet_s=0.3, build=kept_nowhere)
+    assert await drafts(recall) == []
+    began_s = time.monotonic()
+    recall.add_folder(str(tmp_path))
+    await recall.settled()
+    assert time.monotonic() - began_s > 0.2
+    assert REST in await drafts(recall)
+    await recall.aclose()
+
+
+@pytest.mark.parametrize("folder_first", [True, False])
+@pytest.mark.parametrize("name", ["logs/a.py", ".env", "own.py"])
+async def test_an_open_document_is_ignored_before_its_folder_is_read(
+    tmp_path: Path, name: str, folder_first: bool
+) -> None:
+    put(tmp_path, ".gitignore", "logs/\n")
+    (tmp_path / "other").mkdir()
+    memory = MemorySettings(ignore=("own.py",))
+    recall = Recall(memory, limit_s=None, quiet_s=3600, build=kept_nowhere)
+    assert await drafts(recall) == []
+    for is_folder in (folder_first, not folder_first):
+        if is_folder:
+            recall.add_folder(str(tmp_path / "other"))
+            recall.add_folder(str(tmp_path))
+        else:
+            recall.opened(snapshot(WHOLE, put(tmp_path, name).as_uri()))
+    assert await drafts(recall) == []
+    await recall.aclose()
+
+
+async def test_a_memory_that_is_switched_off_is_never_built(tmp_path: Path) -> None:
+    recall = patient(lambda _: pytest.fail("built"), MemorySettings(enabled=False))
+    await read(recall, tmp_path)
+    recall.opened(snapshot(WHOLE, "untitled:y"))
+    recall.changed(snapshot(WHOLE, "untitled:y"))
+    assert await drafts(recall) == []
+    await recall.aclose()
+
+
+async def test_a_newer_request_ends_one_that_waits_for_the_memory() -> None:
+    release.clear()
+    recall = patient(lambda settings: SlowMemory(settings, keep=False))
+    backend = ScriptedBackend([candidate("1)"), candidate("2)")])
+    engine = Engine(backend, Settings(), recall)
+    text = CALL + "\n    return payload\n"
+    older, newer = [
+        asyncio.create_task(engine.complete(snapshot(text), len(CALL), Trigger.AUTOMATIC)) for _ in range(2)
+    ]
+    await asyncio.sleep(0.01)
+    release.set()
+    assert await older == []
+    assert [one.text for one in await newer] == ["1)"]
+    assert len(backend.requests) == 1
+    await engine.aclose()
+
+
+async def test_a_cancelled_request_is_not_asked() -> None:
+    release.clear()
+    backend = ScriptedBackend([candidate("1)")])
+    engine = Engine(backend, Settings(), patient(lambda settings: SlowMemory(settings, keep=False)))
+    task = asyncio.create_task(engine.complete(snapshot(), len(CALL), Trigger.AUTOMATIC))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    release.set()
+    await engine.aclose()
+    assert backend.requests == []
+
+
+async def test_closing_in_the_midst_of_a_scan_keeps_what_was_read(tmp_path: Path) -> None:
+    for number in range(30):
+        put(tmp_path / "work", f"a{number}.py", WHOLE + f"x{number} = 1\n" * 3000)
+    memories: list[ProjectMemory] = []
+
+    def build(settings: MemorySettings) -> ProjectMemory:
+        memories.append(ProjectMemory(settings, tmp_path / "cache"))
+        return memories[0]
+
+    recall = patient(build)
+    recall.add_folder(str(tmp_path / "work"))
+    await drafts(recall)
+    await recall.aclose()
+    assert await drafts(recall) == []
+    assert memories[0].stats().n_documents < 30
+
+
+PRIVATE = [".env", "secrets.py", "id_rsa", "server.pem", "credentials.py", "logs/a.py", "node_modules/a.py", "own.py"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    names=st.lists(st.sampled_from(PRIVATE), min_size=1, max_size=3, unique=True),
+    events=st.lists(st.sampled_from(["open", "change", "save", "close", "rename", "read"]), max_size=6),
+    cut=st.integers(0, len(WHOLE)),
+)
+def test_private_text_never_reaches_a_request(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str], events: list[str], cut: int
+) -> None:
+    folder = tmp_path_factory.mktemp("work")
+    put(folder, ".gitignore", "logs/\n")
+    put(folder, "public.py", "def handler(request):\n    payload = request.public_thing(0)\n")
+
+    async def story() -> tuple[Proposal, ...]:
+        recall = patient(settings=MemorySettings(ignore=("own.py",)))
+        await read(recall, folder)
+        for name in names:
+            path = put(folder, name)
+            document = snapshot(WHOLE, path.as_uri())
+            for event in events:
+                if event == "open":
+                    recall.opened(document)
+                elif event == "change":
+                    recall.changed(replace(document, text=WHOLE + "\n"))
+                elif event == "save":
+                    recall.saved(str(path))
+                elif event == "close":
+                    recall.closed(document.uri)
+                elif event == "rename":
+                    recall.renamed(document.uri, document.uri)
+                else:
+                    await read(recall, folder)
+        proposals = await requested(recall, WHOLE[:cut])
+        await recall.aclose()
+        return proposals
+
+    for one in asyncio.run(story()):
+        assert Path(one.source_path).name == "public.py"
+        assert "4096" not in one.text
