@@ -19,6 +19,8 @@ Features = Mapping[str, float]
 
 FEATURES = {
     "log_confidence": "log of the middle's probability, its end included",
+    "confidence": "that probability itself",
+    "typed_log_confidence": "its log again, where it is what the model types; else 0",
     "log_least": "log of its least likely token's probability",
     "log_length": "log of the number of its tokens",
     "in_word": "the cursor stands behind a letter or digit",
@@ -33,6 +35,7 @@ FEATURES = {
 }
 _SMALLEST_LOG = -20.0
 _LONGEST = 64
+_N_GRID = 400
 
 
 @dataclass(frozen=True)
@@ -64,13 +67,21 @@ class Calibrator:
         """
         if not 0 < probability < 1:
             return 0.0 if probability <= 0 else 1.0
+        wanted = math.log(probability / (1 - probability)) - self._score(place)
         # at best the least likely token is certain, or as unlikely as all together, and the length what helps most
-        slope = self.weights.get("log_confidence", 0.0) + min(0.0, self.weights.get("log_least", 0.0))
         length = max(0.0, self.weights.get("log_length", 0.0)) * math.log(_LONGEST)
-        missing = math.log(probability / (1 - probability)) - self._score(place) - length
-        if slope <= 0:
-            return 0.0
-        return math.exp(max(_SMALLEST_LOG, min(0.0, missing / slope)))
+        least = min(0.0, self.weights.get("log_least", 0.0))
+        slope = self.weights.get("log_confidence", 0.0) + self.weights.get("typed_log_confidence", 0.0) + least
+        below = 0.0
+        for step in range(_N_GRID + 1):
+            log = _SMALLEST_LOG * (1 - step / _N_GRID)
+            curved = max(self.weights.get("confidence", 0.0) * end for end in (below, math.exp(log)))
+            # the best between this point of the grid and the one before
+            before = _SMALLEST_LOG * (1 - max(0, step - 1) / _N_GRID)
+            if max(slope * log, slope * before) + curved + length >= wanted:
+                return below
+            below = math.exp(log)
+        return 1.0
 
     def save(self, path: Path) -> None:
         """Write as JSON."""
@@ -107,10 +118,12 @@ def features_of_place(prefix: str, suffix: str, max_lines: int, language_id: str
     }
 
 
-def features_of_middle(confidence: float, confidences: list[float]) -> dict[str, float]:
+def features_of_middle(confidence: float, confidences: list[float], *, is_typed: bool) -> dict[str, float]:
     """What is known of a middle by the probabilities of its tokens."""
     return {
         "log_confidence": _log(confidence),
+        "confidence": confidence,
+        "typed_log_confidence": _log(confidence) if is_typed else 0.0,
         "log_least": _log(min(confidences, default=confidence)),
         "log_length": math.log(min(_LONGEST, max(1, len(confidences)))),
     }

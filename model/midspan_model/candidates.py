@@ -74,7 +74,8 @@ class Candidates:
         """What is known of a candidate, and of its rivals."""
         growth = candidate.growth
         origin = self._origin(candidate.proposal, is_typed=candidate.is_typed)
-        return {**self.place, **features_of_middle(growth.confidence, growth.confidences), **origin}
+        sure = features_of_middle(growth.confidence, growth.confidences, is_typed=candidate.is_typed)
+        return {**self.place, **sure, **origin}
 
     def least_confidence(self, probability: float) -> float:
         """A confidence below which nothing that is typed has this probability of being right."""
