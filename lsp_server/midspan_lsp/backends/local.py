@@ -9,7 +9,7 @@ import asyncio
 import importlib.util
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -21,7 +21,6 @@ from midspan_lsp.errors import BackendUnavailable, BadResponse, InfillError
 from midspan_lsp.types import (
     CancellationToken,
     Candidate,
-    HoleInFile,
     InfillRequest,
     InfillResponse,
     InfillStats,
@@ -85,7 +84,7 @@ class LocalBackend:
     def _load(self, report: ReportProgress) -> None:
         if self._infiller is not None:
             return
-        _check_installed()
+        check_installed()
         from midspan_model.config import DenoiseConfig  # noqa: PLC0415
 
         model, context = self._settings.model, self._settings.context
@@ -198,46 +197,18 @@ def fetch_weights(report: ReportProgress, *, again: bool = False) -> Path:
     Raises:
         InfillError: it cannot be had; the hint says what to do.
     """
-    _check_installed()
+    check_installed()
     from midspan_model.embedded import fetch_trunk  # noqa: PLC0415
 
     return _translating_errors(lambda: fetch_trunk(report_changes(report), again=again))
-
-
-def evaluate(
-    arguments: Sequence[str],
-    parses: Callable[[str, str, str, str], bool | None],
-    propose: Callable[[HoleInFile], list[tuple[str, float]]],
-) -> int:
-    """The model's evaluation, with what only the server knows; the exit status.
-
-    Args:
-        arguments: of its command line.
-        parses: (language id, text before, middle, text behind) -> whether the whole parses, if that is known.
-        propose: middles from the project and their chances, best first.
-
-    Raises:
-        InfillError: packages are missing.
-    """
-    _check_installed()
-    from midspan_model.evaluation.command import main  # noqa: PLC0415
-    from midspan_model.evaluation.holes import Hole  # noqa: PLC0415
-    from midspan_model.questions import Proposal  # noqa: PLC0415
-
-    def proposals(root: Path, hole: Hole) -> list[Proposal]:
-        path = root.parent / hole.origin
-        texts = (hole.prefix, hole.middle, hole.suffix)
-        asked = HoleInFile(root, path, hole.language_id, *texts, hole.max_lines, hole.min_indent)
-        return [Proposal(text, score) for text, score in propose(asked)]
-
-    return main(arguments, parses, proposals)
 
 
 def _missing() -> tuple[str, ...]:
     return tuple(name for name in _NEEDED if importlib.util.find_spec(name) is None)
 
 
-def _check_installed() -> None:
+def check_installed() -> None:
+    """Raises BackendUnavailable, with the command that mends it, if packages of the extra are missing."""
     if missing := _missing():
         raise BackendUnavailable(
             f"the embedded model needs packages that are not installed: {', '.join(missing)}",

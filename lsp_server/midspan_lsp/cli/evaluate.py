@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from midspan_lsp.backends.local import evaluate
+from midspan_lsp.backends.local_evaluation import evaluate
 from midspan_lsp.config import MemorySettings
 from midspan_lsp.documents import DocumentSnapshot
 from midspan_lsp.memory.memory import ProjectMemory

@@ -1,0 +1,42 @@
+"""The model's evaluation, with what only the server knows: the project's text, and grammars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from midspan_lsp.backends.local import check_installed
+from midspan_lsp.types import HoleInFile
+
+if TYPE_CHECKING:
+    from midspan_model.evaluation.holes import Hole
+    from midspan_model.questions import Proposal
+
+
+def evaluate(
+    arguments: Sequence[str],
+    parses: Callable[[str, str, str, str], bool | None],
+    propose: Callable[[HoleInFile], list[tuple[str, float]]],
+) -> int:
+    """The model's evaluation, with what only the server knows; the exit status.
+
+    Args:
+        arguments: of its command line.
+        parses: (language id, text before, middle, text behind) -> whether the whole parses, if that is known.
+        propose: middles from the project and their chances, best first.
+
+    Raises:
+        InfillError: packages are missing.
+    """
+    check_installed()
+    from midspan_model.evaluation.command import main  # noqa: PLC0415
+    from midspan_model.questions import Proposal  # noqa: PLC0415
+
+    def proposals(root: Path, hole: Hole) -> list[Proposal]:
+        path = root.parent / hole.origin
+        texts = (hole.prefix, hole.middle, hole.suffix)
+        asked = HoleInFile(root, path, hole.language_id, *texts, hole.max_lines, hole.min_indent)
+        return [Proposal(text, score) for text, score in propose(asked)]
+
+    return main(arguments, parses, proposals)
