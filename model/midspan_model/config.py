@@ -87,7 +87,7 @@ class DenoiseConfig:
     suffix_tokens: int = 48
     typing: bool = True
     look_ahead: int = 0
-    denoising: bool = True
+    denoising: bool = False
     sure: float = 0.5
     max_proposals: int = 4
     sure_proposal: float = 0.8

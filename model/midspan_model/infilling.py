@@ -41,11 +41,6 @@ class Task:
     floor: float
     cost: Cost = field(default_factory=Cost)
 
-    @property
-    def is_stopped(self) -> bool:
-        """Whether nobody waits any more, or time is up."""
-        return self.stop.cancelled() or self.stop.expired()
-
     def ends(self, text: str) -> bool:
         """Whether the middle is complete with this text."""
         return find_end(text, self.question.max_lines, self.question.min_indent) is not None
@@ -136,6 +131,8 @@ class Infiller:
         for (index, token_ids), own_TV in zip(proposed.items(), rows, strict=True):
             candidates.add(self._score(task, token_ids, own_TV.clone(), index))
         best = candidates.best()
+        if best is not None and task.on_draft is not None:
+            task.on_draft(task.cost.n_forwards, best.growth.slots(len(best.growth.token_ids)))
         if best is None or candidates.probability(best) < self.config.sure_proposal:
             first = Known(rows[0] if rows else logits_TV, partial(self._type_forward, task))
             candidates.add(self._type(task, first, branches[0] if branches else ()))
@@ -176,7 +173,7 @@ class Infiller:
         growth.end_confidence = typed.end_confidence
         if typed.ended or task.ends(growth.spell()[0]):
             finish = Finish.LINE
-        elif task.is_stopped:
+        elif stop.cancelled() or stop.expired():
             finish = Finish.CANCELLED if stop.cancelled() else Finish.DEADLINE
         else:
             finish = Finish.UNSURE if typed.confidence <= task.floor or not growth.is_healed else Finish.LENGTH

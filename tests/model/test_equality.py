@@ -171,7 +171,7 @@ def test_the_surer_of_typed_and_denoised_is_taken(tiny_checkpoint: Path, prefix:
     question = Question(prefix, "\nprint(second(3))\n")
     typed = tiny_infiller(tiny_checkpoint, denoising=False).infill(question, Stop())
     denoised = tiny_infiller(tiny_checkpoint, typing=False).infill(question, Stop())
-    infiller = tiny_infiller(tiny_checkpoint, sure=2.0)
+    infiller = tiny_infiller(tiny_checkpoint, sure=2.0, denoising=True)
     both = infiller.infill(question, Stop())
     again = infiller.infill(question, Stop())
     assert typed is not None
@@ -189,7 +189,7 @@ def test_the_surer_of_typed_and_denoised_is_taken(tiny_checkpoint: Path, prefix:
 def test_a_sure_typed_middle_is_not_denoised_too(tiny_checkpoint: Path) -> None:
     question = Question(PREFIX, SUFFIX)
     typed = tiny_infiller(tiny_checkpoint, denoising=False).infill(question, Stop())
-    sure = tiny_infiller(tiny_checkpoint, sure=0.0).infill(question, Stop())
+    sure = tiny_infiller(tiny_checkpoint, sure=0.0, denoising=True).infill(question, Stop())
     assert typed is not None
     assert sure is not None
     assert_same(typed, sure)

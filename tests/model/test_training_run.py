@@ -211,3 +211,10 @@ def test_a_run_is_released_in_half_the_bytes(tiny_checkpoint: Path, tmp_path: Pa
     with safe_open(out, "pt") as file:
         assert file.metadata() == {"steps": "7", "version": "1", "corpus": '["a/b@c0ffee (MIT)"]'}
     load_infiller(tiny_checkpoint, DenoiseConfig(), adapter=out)
+    ended = {name: value + 1 for name, value in read_state(out).items()}
+    save_adapter(run / ADAPTER, ended, {"steps": "9"})
+    between = tmp_path / "between.safetensors"
+    release(run, corpus, "2", between, start=out, share=0.25)
+    assert torch.allclose(read_state(between)["mask_embedding"], read_state(out)["mask_embedding"] + 0.25)
+    with safe_open(between, "pt") as file:
+        assert file.metadata()["version"] == "2, 0.25 of the way from 1"

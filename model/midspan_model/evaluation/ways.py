@@ -33,11 +33,12 @@ CANDIDATES = "candidates"
 _CHANGES: dict[str, dict[str, Any]] = {
     MIDSPAN: {},
     ALONE: {},
-    CANDIDATES: {"denoising": False, "sure_proposal": 2.0},
+    CANDIDATES: {"sure_proposal": 2.0},
     NO_SUFFIX: {},
-    "typed": {"denoising": False},
-    "one-at-a-time": {"denoising": False, "look_ahead": 0},
+    "denoised-too": {"denoising": True},
+    "one-at-a-time": {"look_ahead": 0},
 }
+_WITHOUT_PROJECT = frozenset({ALONE, "one-at-a-time"})
 _AHEAD, _DENOISING = re.compile(r"ahead-(\d+)"), re.compile(r"denoising-(\d*\.?\d+)")
 WAY_NAMES = (
     f"{', '.join((CONTROL, COPY, *_CHANGES))}, ahead-N (typed with N masks), denoising-T (alone, with this threshold)"
@@ -98,7 +99,14 @@ def ways_of(
         ModelError: there is no way of such a name.
     """
     return {
-        name: _copying(propose) if name == COPY else _way(infiller, name, contexts, None if name == ALONE else propose)
+        name: _copying(propose)
+        if name == COPY
+        else _way(
+            infiller,
+            name,
+            contexts,
+            None if name in _WITHOUT_PROJECT or name.startswith(("ahead", "denoising")) else propose,
+        )
         for name in names
     }
 
@@ -112,7 +120,7 @@ def config_of(name: str, default: DenoiseConfig) -> DenoiseConfig:
     if name in _CHANGES:
         return replace(default, **_CHANGES[name])
     if found := _AHEAD.fullmatch(name):
-        return replace(default, denoising=False, look_ahead=int(found[1]))
+        return replace(default, look_ahead=int(found[1]))
     if found := _DENOISING.fullmatch(name):
         return replace(default, typing=False, threshold=float(found[1]))
     raise ModelError(f"no way is called {name}", hint=f"There are: {WAY_NAMES}.")

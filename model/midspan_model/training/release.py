@@ -21,8 +21,16 @@ from midspan_model.training.saving import ADAPTER, save_adapter
 _LARGEST_BYTES = 40_000_000
 
 
-def release(run: Path, corpus: Path, version: str, out: Path) -> float:
+def release(run: Path, corpus: Path, version: str, out: Path, start: Path | None = None, share: float = 1.0) -> float:
     """Write the adapter file; matrices in float16, gains and the mask embedding as they are.
+
+    Args:
+        run: folder of the run.
+        corpus: folder of what it learnt from.
+        version: of the weights.
+        out: the file.
+        start: adapter that the run began with; what is released then lies between both (WiSE-FT, arXiv 2109.01903).
+        share: of the run's end in that; the rest is its start.
 
     Returns:
         the largest change of a product of two low-rank matrices, relative to its largest entry.
@@ -34,6 +42,10 @@ def release(run: Path, corpus: Path, version: str, out: Path) -> float:
     if not record.is_file():
         raise ModelError(f"{corpus} has no record of what it was made of")
     values = read_state(run / ADAPTER)
+    if start is not None:
+        begun = read_state(start)
+        values = {name: torch.lerp(begun[name].float(), value.float(), share) for name, value in values.items()}
+        version = f"{version}, {share:g} of the way from {begun_with(start)}"
     halved = {name: value.half() if value.dim() == 2 else value for name, value in values.items()}
     with safe_open(run / ADAPTER, "pt") as file:  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
         metadata: dict[str, str] = file.metadata()  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
@@ -43,6 +55,13 @@ def release(run: Path, corpus: Path, version: str, out: Path) -> float:
     if out.stat().st_size > _LARGEST_BYTES:
         raise ModelError(f"{out.name} has {out.stat().st_size} bytes, too many to commit")
     return max((_change(values, halved, name) for name in values if name.endswith(".lora_a")), default=0.0)
+
+
+def begun_with(start: Path) -> str:
+    """The version of the adapter that a run began with."""
+    with safe_open(start, "pt") as file:  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        metadata: dict[str, str] = file.metadata() or {}  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return metadata.get("version", "an unnamed one")
 
 
 def _change(exact: dict[str, Tensor], halved: dict[str, Tensor], name: str) -> float:
@@ -58,12 +77,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m midspan_model.training.release", description=release.__doc__)
     parser.add_argument("run", type=Path, help="folder of the run")
     parser.add_argument("--corpus", type=Path, required=True, help="folder that has the corpus's record.json")
+    parser.add_argument("--start", type=Path, help="adapter that the run began with, to release what lies between")
+    parser.add_argument("--share", type=float, default=1.0, help="of the run's end in that, 0 to 1")
     parser.add_argument("--version", required=True, help="of the weights")
     parser.add_argument("--out", type=Path, required=True, help="the adapter file")
     options = parser.parse_args()
     torch.set_num_threads(1)
     try:
-        change = release(options.run, options.corpus, options.version, options.out)
+        change = release(options.run, options.corpus, options.version, options.out, options.start, options.share)
     except ModelError as error:
         print(f"{error}\n{error.hint}", file=sys.stderr)
         return 1
