@@ -23,7 +23,7 @@ CONTROL = "control"
 MIDSPAN = "midspan"
 """What a user gets."""
 NO_SUFFIX = "no-suffix"
-"""The same, with nothing shown of the text behind."""
+"""Without the project's memory, and with nothing shown of the text behind."""
 COPY = "copy"
 """The best of what the project's memory proposes, and no model."""
 ALONE = "alone"
@@ -38,7 +38,7 @@ _CHANGES: dict[str, dict[str, Any]] = {
     "denoised-too": {"denoising": True},
     "one-at-a-time": {"look_ahead": 0},
 }
-_WITHOUT_PROJECT = frozenset({ALONE, "one-at-a-time"})
+_WITHOUT_PROJECT = frozenset({ALONE, NO_SUFFIX, "one-at-a-time"})
 _AHEAD, _DENOISING = re.compile(r"ahead-(\d+)"), re.compile(r"denoising-(\d*\.?\d+)")
 WAY_NAMES = (
     f"{', '.join((CONTROL, COPY, *_CHANGES))}, ahead-N (typed with N masks), denoising-T (alone, with this threshold)"
@@ -98,17 +98,11 @@ def ways_of(
     Raises:
         ModelError: there is no way of such a name.
     """
-    return {
-        name: _copying(propose)
-        if name == COPY
-        else _way(
-            infiller,
-            name,
-            contexts,
-            None if name in _WITHOUT_PROJECT or name.startswith(("ahead", "denoising")) else propose,
-        )
-        for name in names
-    }
+    ways: dict[str, Way] = {}
+    for name in names:
+        alone = name in _WITHOUT_PROJECT or _AHEAD.fullmatch(name) or _DENOISING.fullmatch(name)
+        ways[name] = _copying(propose) if name == COPY else _way(infiller, name, contexts, None if alone else propose)
+    return ways
 
 
 def config_of(name: str, default: DenoiseConfig) -> DenoiseConfig:
