@@ -188,8 +188,8 @@ class HoleInFile:
     """A hole that an evaluation asks about.
 
     Attributes:
-        root: the folder of the project.
-        path: the file, which the disk has with its middle.
+        root: the folder of the project; None if the hole is of no project.
+        path: the file, which the disk has with its middle, if it is of a project.
         language_id: as an editor names it.
         prefix: all text before.
         middle: what was cut out.
@@ -198,7 +198,7 @@ class HoleInFile:
         min_indent: columns the answer's lines are indented by at least.
     """
 
-    root: Path
+    root: Path | None
     path: Path
     language_id: str
     prefix: str

@@ -51,6 +51,12 @@ def test_a_hole_finds_neither_its_own_text_nor_a_copy_of_its_file(tmp_path: Path
     assert any("one.height" in text for text, _ in again), "only while its own hole is asked is a copy left out"
 
 
+def test_a_hole_of_no_project_has_its_own_text(tmp_path: Path) -> None:
+    asked = hole(tmp_path, "a.py", FILE + FILE.replace("total", "sum_of"), "area(one.width, one.height)")
+    alone = HoleInFile(None, Path("a.py"), *list(vars(asked).values())[2:])
+    assert Projects().propose(alone)[0][0] == "area(one.width, one.height)"
+
+
 def test_grammars_say_whether_a_text_parses() -> None:
     assert parses("go", "package a\n", "func f() {}", "\n") is True
     assert parses("go", "package a\n", "func f( {}", "\n") is False

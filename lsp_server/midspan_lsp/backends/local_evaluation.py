@@ -33,8 +33,8 @@ def evaluate(
     from midspan_model.evaluation.command import main  # noqa: PLC0415
     from midspan_model.questions import Proposal  # noqa: PLC0415
 
-    def proposals(root: Path, hole: Hole) -> list[Proposal]:
-        path = root.parent / hole.origin
+    def proposals(root: Path | None, hole: Hole) -> list[Proposal]:
+        path = Path(hole.origin) if root is None else root.parent / hole.origin
         texts = (hole.prefix, hole.middle, hole.suffix)
         asked = HoleInFile(root, path, hole.language_id, *texts, hole.max_lines, hole.min_indent)
         return [Proposal(text, score) for text, score in propose(asked)]

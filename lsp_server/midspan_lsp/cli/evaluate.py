@@ -44,17 +44,23 @@ class Projects:
 
     def propose(self, hole: HoleInFile) -> list[tuple[str, float]]:
         """Texts and their chances, best first."""
+        if hole.root is None:
+            return self._ask(ProjectMemory(MemorySettings(), keep=False), hole, f"untitled:{hole.path}", None)
         memory = self._memory(hole.root)
-        copies = [path for path in self._copies(hole) if path != hole.path]
+        copies = [path for path in self._copies(hole.root, hole) if path != hole.path]
         for path in copies:
             memory.forget(str(path))
-        uri = hole.path.as_uri()
-        memory.open(uri, str(hole.path), hole.language_id, hole.prefix + hole.suffix)
-        snapshot = DocumentSnapshot(uri, hole.language_id, 0, hole.prefix + hole.suffix)
-        found = memory.drafts(snapshot, len(hole.prefix), hole.max_lines, hole.min_indent)
-        memory.close(uri)
+        found = self._ask(memory, hole, hole.path.as_uri(), str(hole.path))
         for path in copies:
             memory.refresh(str(path))
+        return found
+
+    def _ask(self, memory: ProjectMemory, hole: HoleInFile, uri: str, path: str | None) -> list[tuple[str, float]]:
+        text = hole.prefix + hole.suffix
+        memory.open(uri, path, hole.language_id, text)
+        snapshot = DocumentSnapshot(uri, hole.language_id, 0, text)
+        found = memory.drafts(snapshot, len(hole.prefix), hole.max_lines, hole.min_indent)
+        memory.close(uri)
         return [(draft.text, draft.score) for draft in found]
 
     def _memory(self, root: Path) -> ProjectMemory:
@@ -64,15 +70,13 @@ class Projects:
                 pass
         return self._memories[root]
 
-    def _copies(self, hole: HoleInFile) -> list[Path]:
+    def _copies(self, root: Path, hole: HoleInFile) -> list[Path]:
         """Files that have the hole's line or lines, and those next to them, as the hole's own file has them."""
         head, _, last = hole.prefix.rpartition("\n")
         first, _, tail = hole.suffix.partition("\n")
         whole = "\n".join([*_lines(head)[-1:], *_lines(last + hole.middle + first), *_lines(tail)[:1]])
-        return [path for path in self._files(hole) if whole in self._text(path)]
-
-    def _files(self, hole: HoleInFile) -> list[Path]:
-        return [path for path in hole.root.rglob(f"*{hole.path.suffix}") if path.is_file()]
+        files = (path for path in root.rglob(f"*{hole.path.suffix}") if path.is_file())
+        return [path for path in files if whole in self._text(path)]
 
     def _text(self, path: Path) -> str:
         if path not in self._plain:

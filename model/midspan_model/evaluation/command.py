@@ -113,8 +113,8 @@ def _projects(options: argparse.Namespace, propose: Retrieve) -> Propose:
 
     def proposals(hole: Hole) -> Sequence[Proposal]:
         name = hole.origin.split("/", maxsplit=1)[0]
-        root = folders.get(name) or (options.repositories and options.repositories.resolve() / name)
-        return propose(root, hole) if root and root.is_dir() else ()
+        root: Path | None = folders.get(name) or (options.repositories and options.repositories.resolve() / name)
+        return propose(root if root and (root.parent / hole.origin).is_file() else None, hole)
 
     return proposals
 

@@ -75,8 +75,8 @@ class Completion:
 Propose = Callable[[Hole], Sequence[Proposal]]
 """Middles from elsewhere for a hole, the best first."""
 
-Retrieve = Callable[[Path, Hole], Sequence[Proposal]]
-"""The same, given the project's folder."""
+Retrieve = Callable[[Path | None, Hole], Sequence[Proposal]]
+"""The same, given the project's folder; None for a hole of no project."""
 
 Way = Callable[[Hole], Completion]
 """Answers a hole; of the hole it knows the texts around it and the shape wanted, not the middle."""
