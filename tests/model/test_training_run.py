@@ -130,7 +130,7 @@ def test_the_adapter_says_what_it_is(tiny_checkpoint: Path, tmp_path: Path) -> N
     with safe_open(tmp_path / "adapter.safetensors", "pt") as file:
         metadata = file.metadata()
     assert metadata["trunk_sha256"] == "0" * 64
-    assert (metadata["version"], metadata["steps"], metadata["samples"]) == ("1", "2", "48")
+    assert (metadata["version"], metadata["steps"], metadata["samples"]) == ("1", "2", "64")
     assert json.loads(metadata["recipe"])["name"] == "tiny"
 
 
