@@ -158,17 +158,17 @@ def test_the_rules_of_the_repository_above_count(tmp_path: Path) -> None:
 def test_a_store_keeps_and_forgets(tmp_path: Path) -> None:
     numbers = np.array([0, 1, 0], np.int32)
     store = Store(tmp_path, "/work")
-    store.save("/project/a.py", 3, 4, ["x", "é\n"], numbers)
-    store.save("/project/b/c.py", 3, 4, ["secretive"], numbers[:1])
+    store.save("/w/a.py", 3, 4, ["x", "é\n"], numbers)
+    store.save("/w/b/c.py", 3, 4, ["secretive"], numbers[:1])
     store.close()
     assert store.path.stat().st_mode & 0o777 == 0o600
     store = Store(tmp_path, "/work")
-    kept = store.load("/project/a.py", 3, 4)
+    kept = store.load("/w/a.py", 3, 4)
     assert kept is not None
     assert (kept[0], kept[1].tolist()) == (["x", "é\n"], [0, 1, 0])
-    assert store.load("/project/a.py", 3, 5) is store.load("/project/a.py", 2, 4) is store.load("/project/x.py", 3, 4) is None
-    store.delete("/project/b")
-    assert store.paths() == ["/project/a.py"]
+    assert store.load("/w/a.py", 3, 5) is store.load("/w/a.py", 2, 4) is store.load("/w/x.py", 3, 4) is None
+    store.delete("/w/b")
+    assert store.paths() == ["/w/a.py"]
     store.close()
 
 
@@ -178,8 +178,8 @@ def test_a_spoiled_store_is_made_anew(tmp_path: Path, spoiled: bytes) -> None:
     store.close()
     store.path.write_bytes(spoiled)
     store = Store(tmp_path, "/work")
-    store.save("/project/a.py", 3, 4, ["x"], np.zeros(1, np.int32))
-    assert store.load("/project/a.py", 3, 4) is not None
+    store.save("/w/a.py", 3, 4, ["x"], np.zeros(1, np.int32))
+    assert store.load("/w/a.py", 3, 4) is not None
     store.close()
 
 
@@ -188,7 +188,7 @@ def test_a_spoiled_store_is_made_anew(tmp_path: Path, spoiled: bytes) -> None:
 )
 def test_a_foreign_store_is_made_anew(tmp_path: Path, change: str) -> None:
     store = Store(tmp_path, "/work")
-    store.save("/project/a.py", 3, 4, ["x"], np.zeros(1, np.int32))
+    store.save("/w/a.py", 3, 4, ["x"], np.zeros(1, np.int32))
     store.close()
     connection = sqlite3.connect(store.path)
     connection.execute(change)
@@ -196,15 +196,15 @@ def test_a_foreign_store_is_made_anew(tmp_path: Path, change: str) -> None:
     connection.close()
     store = Store(tmp_path, "/work")
     assert store.paths() == []
-    store.save("/project/a.py", 3, 4, ["x"], np.zeros(1, np.int32))
-    assert store.paths() == ["/project/a.py"]
+    store.save("/w/a.py", 3, 4, ["x"], np.zeros(1, np.int32))
+    assert store.paths() == ["/w/a.py"]
     store.close()
 
 
 def test_a_row_that_is_spoiled_is_not_believed(tmp_path: Path) -> None:
     store = Store(tmp_path, "/work")
-    store.save("/project/a.py", 3, 4, ["x"], np.array([7], np.int32))
-    assert store.load("/project/a.py", 3, 4) is None
+    store.save("/w/a.py", 3, 4, ["x"], np.array([7], np.int32))
+    assert store.load("/w/a.py", 3, 4) is None
     assert store.paths() == []
     store.close()
 
@@ -213,8 +213,8 @@ def test_no_folder_for_stores_is_no_failure(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     store = Store(blocked, "/work")
-    store.save("/project/a.py", 3, 4, ["x"], np.zeros(1, np.int32))
-    assert store.load("/project/a.py", 3, 4) is None
+    store.save("/w/a.py", 3, 4, ["x"], np.zeros(1, np.int32))
+    assert store.load("/w/a.py", 3, 4) is None
     store.close()
 
 
