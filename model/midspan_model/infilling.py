@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -26,7 +25,7 @@ from midspan_model.growth import Growth
 from midspan_model.kv_cache import ContextCache, ContextPool
 from midspan_model.questions import Middle, OnDraft, Question
 from midspan_model.tokenizer import Tokenizer
-from midspan_model.typewriter import MAX_LINE_TOKENS, Known, LookAhead, TypeForward, Typewriter
+from midspan_model.typewriter import MAX_LINE_TOKENS, LookAhead, Typewriter
 
 
 @dataclass(frozen=True)
@@ -122,20 +121,32 @@ class Infiller:
         if not self._encode(task, Growth(task.canvas, self.tokenizer, self.width, cost=task.cost)):
             return
         proposed = self._tokenise_proposals(task)
-        branches = list(proposed.values())
+        branches = list(proposed.values()) or [[]]
         hidden_TC = self.denoiser.forward_branches(task.canvas.prefix_ids[-1], branches, task.cache)
         logits_TV = self.denoiser.logits(hidden_TC)
         task.cost.n_forwards += 1
         ends = list(itertools.accumulate((len(branch) for branch in branches), initial=1))
         rows = [torch.cat([logits_TV[:1], logits_TV[a:b]]) for a, b in itertools.pairwise(ends)]
-        for (index, token_ids), own_TV in zip(proposed.items(), rows, strict=True):
+        for (index, token_ids), own_TV in zip(proposed.items(), rows, strict=False):
             candidates.add(self._score(task, token_ids, own_TV.clone(), index))
         best = candidates.best()
         if best is not None and task.on_draft is not None:
             task.on_draft(task.cost.n_forwards, best.growth.slots(len(best.growth.token_ids)))
-        if best is None or candidates.probability(best) < self.config.sure_proposal:
-            first = Known(rows[0] if rows else logits_TV, partial(self._type_forward, task))
-            candidates.add(self._type(task, first, branches[0] if branches else ()))
+        likeliest = 0.0 if best is None or self.config.exhaustive else candidates.probability(best)
+        if likeliest < self.config.sure_proposal:
+            typewriter, n_typed, branch = self._follow(task, branches, rows)
+            task.cache.move(task.cache.prefix_end + ends[branch], task.cache.prefix_end + 1, n_typed)
+            # what cannot get likelier than the best proposal is not worth a forward
+            floor = max(task.floor, candidates.least_confidence(likeliest))
+            candidates.add(self._type(task, typewriter, n_typed, floor))
+
+    def _follow(self, task: Task, branches: list[list[int]], rows: list[Tensor]) -> tuple[Typewriter, int, int]:
+        """Of typewriters that each read one branch the one that gets furthest, how far, and on which branch."""
+        found: list[tuple[Typewriter, int, int]] = []
+        for number, (branch, own_TV) in enumerate(zip(branches, rows, strict=True)):
+            typewriter = self._typewriter(task)
+            found.append((typewriter, typewriter.read(own_TV, branch[: self._most_tokens(task) - 1]), number))
+        return max(found, key=lambda one: one[1])
 
     def _tokenise_proposals(self, task: Task) -> dict[int, list[int]]:
         """Tokens of the proposals that are read, what precedes the cursor healed; by their index."""
@@ -149,19 +160,16 @@ class Infiller:
                 room -= len(token_ids)
         return found
 
-    def _score(self, task: Task, token_ids: list[int], logits_TV: Tensor | None, proposal: int | None) -> Candidate:
+    def _score(self, task: Task, token_ids: list[int], logits_TV: Tensor, proposal: int | None) -> Candidate:
         """A middle from elsewhere, with the probabilities that typing gives it."""
-        forward = partial(self._type_forward, task)
-        typewriter = self._typewriter(task, forward if logits_TV is None else Known(logits_TV, forward))
-        typed = typewriter.score(token_ids)
+        typed = self._typewriter(task).score(logits_TV, token_ids)
         growth = Growth(task.canvas, self.tokenizer, self.width, typed.token_ids, typed.confidences, cost=task.cost)
         growth.end_confidence = typed.end_confidence
         return Candidate(growth, Finish.LINE, proposal=proposal)
 
-    def _type(self, task: Task, forward: TypeForward, draft: Sequence[int]) -> Candidate:
-        """What the model types, by a draft and look-ahead."""
-        typewriter, stop = self._typewriter(task, forward), task.stop
-        typed = typewriter.typed
+    def _type(self, task: Task, typewriter: Typewriter, n_read: int, floor: float) -> Candidate:
+        """What the model types, going on from what it has read of a proposal, unless it is no surer than `floor`."""
+        stop, typed = task.stop, typewriter.typed
         growth = Growth(task.canvas, self.tokenizer, self.width, typed.token_ids, typed.confidences, cost=task.cost)
 
         def on_typed(n_fresh: int, n_masks: int) -> bool:
@@ -169,14 +177,15 @@ class Infiller:
                 task.on_draft(task.cost.n_forwards, [*growth.slots(n_fresh), *[(None, False)] * n_masks])
             return task.ends(growth.spell()[0])
 
-        typewriter.type(stop, task.floor, LookAhead(self.config.look_ahead), draft, on_typed)
+        if not on_typed(n_read + 1, 0):
+            typewriter.type(stop, floor, LookAhead(self.config.look_ahead), on_typed=on_typed)
         growth.end_confidence = typed.end_confidence
         if typed.ended or task.ends(growth.spell()[0]):
             finish = Finish.LINE
         elif stop.cancelled() or stop.expired():
             finish = Finish.CANCELLED if stop.cancelled() else Finish.DEADLINE
         else:
-            finish = Finish.UNSURE if typed.confidence <= task.floor or not growth.is_healed else Finish.LENGTH
+            finish = Finish.UNSURE if typed.confidence <= floor or not growth.is_healed else Finish.LENGTH
         return Candidate(growth, finish, is_typed=True)
 
     def _denoise(self, task: Task) -> Candidate:
@@ -186,7 +195,8 @@ class Infiller:
         is_whole = finish in {Finish.END, Finish.LINE, Finish.LENGTH} and bool(growth.token_ids)
         before = Growth(task.canvas, self.tokenizer, self.width, cost=task.cost)
         if is_whole and self.config.typing and self._encode(task, before):
-            scored = self._score(task, growth.token_ids, None, None).growth
+            logits_TV = self._type_forward(task, [task.canvas.prefix_ids[-1], *growth.token_ids], 0)
+            scored = self._score(task, growth.token_ids, logits_TV, None).growth
             growth.confidences[: len(scored.confidences)] = scored.confidences
             growth.end_confidence = scored.end_confidence
             if task.on_draft is not None:
@@ -223,9 +233,9 @@ class Infiller:
         prefix_ids, suffix_ids, chunk = growth.known_ids[:-1], task.canvas.suffix_ids, self.config.encode_chunk
         return encode_context(self.trunk, task.cache, prefix_ids, suffix_ids, chunk, task.stop, task.cost)
 
-    def _typewriter(self, task: Task, forward: TypeForward) -> Typewriter:
+    def _typewriter(self, task: Task) -> Typewriter:
         known_id, healed, n_lines = task.canvas.prefix_ids[-1], task.canvas.healed, task.question.max_lines
-        most = self._most_tokens(task)
+        forward, most = partial(self._type_forward, task), self._most_tokens(task)
         return Typewriter(forward, self.constraints, known_id, healed, n_lines=n_lines, max_tokens=most)
 
     def _most_tokens(self, task: Task) -> int:

@@ -60,6 +60,11 @@ class ContextCache:
         self.keys_NHSD[layer, :, start:end] = keys_HTD
         self.values_NHSD[layer, :, start:end] = values_HTD
 
+    def move(self, source: int, target: int, n: int) -> None:
+        """Copy the keys and values of `n` places to others."""
+        for buffer in (self.keys_NHSD, self.values_NHSD):
+            buffer[:, :, target : target + n] = buffer[:, :, source : source + n].clone()
+
 
 def common_length(left: Sequence[int], right: Sequence[int]) -> int:
     """Length of the longest common prefix of two token lists."""

@@ -61,24 +61,6 @@ class LookAhead:
     least: float = 0.3
 
 
-class Known:
-    """A forward whose first answer is there already.
-
-    Args:
-        logits_TV: that answer.
-        forward: gives all others.
-    """
-
-    def __init__(self, logits_TV: Tensor, forward: TypeForward) -> None:
-        self._first: Tensor | None = logits_TV
-        self._forward = forward
-
-    def __call__(self, ids: list[int], n_known: int) -> Tensor:
-        """See `TypeForward`."""
-        first, self._first = self._first, None
-        return self._forward(ids, n_known) if first is None else first
-
-
 class Typewriter:
     """Types one middle.
 
@@ -124,30 +106,28 @@ class Typewriter:
             on_typed: told of every forward.
         """
         typed, ahead = self.typed, ahead or LookAhead()
-        while typed.confidence > floor and not (stop.cancelled() or stop.expired()):
+        while self._goes_on(floor) and not (stop.cancelled() or stop.expired()):
             room = self._max_tokens - len(typed.token_ids)
             draft = list(draft)[: room - 1]
             masks = [self._constraints.mask_id] * min(ahead.n_masks, room - 1 - len(draft))
             logits_TV = self._forward([self._pending, *draft, *masks], self._n_known)
             typed.n_forwards += 1
-            n_read = self._read(logits_TV, draft)
-            is_enough = on_typed is not None and on_typed(n_read + 1, len(masks))
-            if self._is_over or is_enough or len(typed.token_ids) >= self._max_tokens:
+            n_read = self.read(logits_TV, draft)
+            if on_typed is not None and on_typed(n_read + 1, len(masks)):
                 break
             draft = self._guesses(logits_TV[1 + len(draft) :], ahead.least) if n_read == len(draft) else ()
         return typed
 
-    def score(self, token_ids: Sequence[int]) -> Typed:
-        """The same tokens with the probabilities that typing gives them, by one forward."""
-        logits_TV = self._forward([self._pending, *token_ids], self._n_known)
-        self.typed.n_forwards += 1
-        for row, token_id in enumerate([*token_ids, self._constraints.end_id]):
-            if not self._is_over:
-                self._take(logits_TV[row : row + 1], token_id)
-        return self.typed
+    def read(self, logits_TV: Tensor, draft: Sequence[int]) -> int:
+        """Type from a forward over the pending token and a draft, as long as the draft is what would be typed.
 
-    def _read(self, logits_TV: Tensor, draft: Sequence[int]) -> int:
-        """Type from the rows as long as the draft is what would have been typed; how much of it was."""
+        Args:
+            logits_TV: of all these tokens; what is not allowed is shut off in place.
+            draft: tokens behind the pending one.
+
+        Returns:
+            how much of the draft was typed.
+        """
         self._n_known += 1
         for row, drafted in enumerate([*draft, None]):
             token_id = self._take(logits_TV[row : row + 1])
@@ -156,6 +136,16 @@ class Typewriter:
                 return row
             self._n_known += 1
         raise AssertionError("the last row has no draft")
+
+    def score(self, logits_TV: Tensor, token_ids: Sequence[int]) -> Typed:
+        """The tokens with the probabilities that typing gives them, by a forward over the pending one and them."""
+        for row, token_id in enumerate([*token_ids, self._constraints.end_id]):
+            if not self._is_over:
+                self._take(logits_TV[row : row + 1], token_id)
+        return self.typed
+
+    def _goes_on(self, floor: float) -> bool:
+        return not self._is_over and self.typed.confidence > floor and len(self.typed.token_ids) < self._max_tokens
 
     def _take(self, logits_MV: Tensor, wanted: int | None = None) -> int | None:
         """Add the likeliest token, or the one wanted; None if that is the end, or there is none."""

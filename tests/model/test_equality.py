@@ -16,7 +16,7 @@ from midspan_model.checkpoints import build, read_state
 from midspan_model.denoising.block import Finish
 from midspan_model.growth import Draft
 from midspan_model.infilling import Infiller, Task
-from midspan_model.kv_cache import ContextCache
+from midspan_model.kv_cache import ContextCache, common_length
 from midspan_model.lora import adapt
 from midspan_model.questions import Middle, Proposal, Question
 from tiny_model import MODEL, Stop, tiny_infiller, write_tiny_checkpoint
@@ -235,6 +235,42 @@ def test_a_proposal_that_would_be_typed_costs_one_forward(tiny_checkpoint: Path,
         assert again.cost.n_forwards == 1
         assert (again.text, again.proposal) == (typed.text, 0)
         assert again.confidence == pytest.approx(typed.confidence, rel=1e-4)
+
+
+@pytest.mark.parametrize("end", range(12, len(PREFIX), 5))
+def test_typing_goes_on_from_whichever_proposal_it_follows_furthest(tiny_checkpoint: Path, end: int) -> None:
+    question = Question(PREFIX[:end], SUFFIX)
+    infiller = tiny_infiller(tiny_checkpoint, denoising=False, exhaustive=True)
+    typed = infiller.infill(question, Stop())
+    assert typed is not None
+    canvas = build_canvas(question.prefix, SUFFIX, infiller.tokenizer, MODEL, infiller.config)
+    n_healed = len(canvas.healed.decode())
+    pieces = b"".join(map(infiller.tokenizer.token_bytes, typed.token_ids[: len(typed.token_ids) // 2]))
+    half = pieces.decode("utf-8", "ignore")[n_healed:]
+    proposals = (Proposal("zzz", 0.01), Proposal(half + "qq", 0.01))
+    proposed = infiller.infill(replace(question, proposals=proposals), Stop())
+    assert proposed is not None
+    assert typed.text in {proposed.text, *(text for text, features in proposed.others if features["typed"])}
+    proposed_ids = infiller.tokenizer.encode(canvas.healed.decode() + half + "qq")
+    agreed = common_length(typed.token_ids, proposed_ids)
+    assert proposed.cost.n_forwards <= typed.cost.n_forwards - agreed
+    if proposed.text == typed.text:
+        assert proposed.confidences == pytest.approx(typed.confidences, rel=1e-4)
+
+
+def test_typing_ends_where_a_proposal_stays_likelier(tiny_checkpoint: Path) -> None:
+    # by these weights no text of the model's own is likelier than 0.6, and its confidence counts
+    calibrator = Calibrator(0.0, {"proposed_odds": 1.0, "proposed": -0.4, "typed_log_confidence": 1.0})
+    question = Question(PREFIX, SUFFIX, proposals=(Proposal("rst", 0.7),))
+    infiller = tiny_infiller(tiny_checkpoint, denoising=False)
+    to_the_end = tiny_infiller(tiny_checkpoint, denoising=False, exhaustive=True)
+    infiller.calibrator = to_the_end.calibrator = calibrator
+    middle, exhaustive = infiller.infill(question, Stop()), to_the_end.infill(question, Stop())
+    assert middle is not None
+    assert exhaustive is not None
+    assert middle.text == exhaustive.text == "rst"
+    assert middle.probability == exhaustive.probability
+    assert middle.cost.n_forwards < exhaustive.cost.n_forwards
 
 
 @pytest.mark.parametrize("text", ["zzz", "x y", "a" * 300, "\n", "", "é"])

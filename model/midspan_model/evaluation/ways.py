@@ -33,7 +33,7 @@ CANDIDATES = "candidates"
 _CHANGES: dict[str, dict[str, Any]] = {
     MIDSPAN: {},
     ALONE: {},
-    CANDIDATES: {"sure_proposal": 2.0},
+    CANDIDATES: {"exhaustive": True},
     NO_SUFFIX: {},
     "denoised-too": {"denoising": True},
     "one-at-a-time": {"look_ahead": 0},
