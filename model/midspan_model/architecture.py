@@ -99,18 +99,20 @@ class Transformer(nn.Module):
         start = cache.prefix_end + n_kept
         return self._run_on(ids, cache, start, cache.suffix_start, start, causal=causal)
 
-    def forward_branches(self, known_id: int, branches: Sequence[Sequence[int]], cache: ContextCache) -> Tensor:
+    def forward_branches(
+        self, known_id: int, branches: Sequence[Sequence[int]], cache: ContextCache, *, sees_suffix: bool = True
+    ) -> Tensor:
         """One causal forward over several ways to go on from a token; hidden states (T, C), the token's first.
 
         Each branch sees the context, the token and itself (as in SpecInfer's tree verification, arXiv 2305.09781). The
-        first branch stands in `cache` as if it had come alone.
+        first branch stands in `cache` as if it had come alone. Without the suffix it is how the bare trunk types.
         """
         ids = [known_id, *(token_id for branch in branches for token_id in branch)]
         offset_T = torch.tensor([0, *(1 + place for branch in branches for place in range(len(branch)))])
         branch_T = torch.tensor([-1, *(number for number, branch in enumerate(branches) for _ in branch)])
         seen_TT = (branch_T == branch_T[:, None]).tril()
         seen_TT[:, 0] = True
-        start, visible = cache.prefix_end, cache.suffix_start
+        start, visible = cache.prefix_end, cache.suffix_start if sees_suffix else cache.suffix_room
         seen_TS = torch.cat([torch.ones(len(ids), start - visible, dtype=torch.bool), seen_TT], 1)
         table = rope_table(start, int(offset_T.max()) + 1, self.config.head_dim, self.config.rope_theta, self.dtype)
         rope = table[0][offset_T], table[1][offset_T]

@@ -32,7 +32,9 @@ FEATURES = {
     "proposed": "it was proposed from elsewhere",
     "proposed_odds": "log odds of its being right, as its source has it; 0 where it was not proposed",
     "rival_odds": "the same of the best other proposal",
+    "behind": "log probability of the text behind it, less that of the best candidate; 0 if it was not read on from",
 }
+BEHIND = "behind"
 _SMALLEST_LOG = -20.0
 _LONGEST = 64
 _N_GRID = 400
@@ -47,12 +49,14 @@ class Calibrator:
         weights: by feature.
         fitted_on: repositories and number of holes, for people.
         adapter_sha256: of the adapter whose confidences these are.
+        read_on: what takes its place for middles that were read on from (`reading_on.py`).
     """
 
     bias: float
     weights: dict[str, float]
     fitted_on: str = ""
     adapter_sha256: str = ""
+    read_on: Calibrator | None = None
 
     def probability(self, features: Features) -> float:
         """Probability that the middle is exactly right, 0 to 1."""
@@ -95,9 +99,11 @@ class Calibrator:
             WeightsError: the file is missing or of another form.
         """
         try:
-            found = cls(**json.loads(path.read_text(encoding="utf-8")))
-            if not found.weights.keys() <= FEATURES.keys():
-                raise WeightsError(f"{path.name} has features that this version does not know")
+            fields = json.loads(path.read_text(encoding="utf-8"))
+            found = cls(**{**fields, "read_on": cls(**fields["read_on"]) if fields.get("read_on") else None})
+            for one in filter(None, (found, found.read_on)):
+                if not one.weights.keys() <= FEATURES.keys():
+                    raise WeightsError(f"{path.name} has features that this version does not know")
         except (OSError, ValueError, TypeError, AttributeError) as error:
             raise WeightsError(f"{path} cannot be read: {error}") from error
         return found

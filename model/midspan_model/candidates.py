@@ -6,12 +6,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from midspan_model.calibration import Calibrator, Features, features_of_middle
+from midspan_model.calibration import BEHIND, Calibrator, Features, features_of_middle
 from midspan_model.denoising.block import Finish
 from midspan_model.growth import Growth
 from midspan_model.questions import Proposal
 
 _LEAST_SCORE, _MOST_SCORE = 0.01, 0.99
+_LEAST_BEHIND = -4.0
+WORTH_READING = 0.2
+"""A middle so much less likely than the best may still win by what stands behind it."""
 
 
 @dataclass
@@ -23,12 +26,14 @@ class Candidate:
         finish: why it ends.
         is_typed: it is what the model types.
         proposal: which proposal it is, if it is one.
+        behind: log probability of the text behind it, if it was read on from (`reading_on.py`).
     """
 
     growth: Growth
     finish: Finish
     is_typed: bool = False
     proposal: int | None = None
+    behind: float | None = None
 
     @property
     def is_done(self) -> bool:
@@ -66,16 +71,38 @@ class Candidates:
 
     def probability(self, candidate: Candidate) -> float:
         """Of being right."""
-        if self.calibrator is None:
+        calibrator = self.calibrator
+        if calibrator is None:
             return candidate.growth.confidence
-        return self.calibrator.probability(self.features(candidate))
+        if candidate.behind is not None and calibrator.read_on is not None:
+            calibrator = calibrator.read_on
+        return calibrator.probability(self.features(candidate))
+
+    def ranked(self) -> list[Candidate]:
+        """Those that came to their end, the likeliest first."""
+        return sorted((one for one in self.found if one.is_done), key=self.probability, reverse=True)
+
+    def open(self, least: float, sure: float) -> list[Candidate]:
+        """Those between which the text behind may decide; none where that cannot change what is shown.
+
+        Args:
+            least: what is less likely is not shown.
+            sure: what is as likely needs no further look.
+        """
+        ranked = self.ranked()
+        if not ranked or self.calibrator is None or self.calibrator.read_on is None:
+            return []
+        best = self.probability(ranked[0])
+        if not WORTH_READING * least <= best < sure:
+            return []
+        return [one for one in ranked if self.probability(one) >= WORTH_READING * best]
 
     def features(self, candidate: Candidate) -> dict[str, float]:
         """What is known of a candidate, and of its rivals."""
         growth = candidate.growth
         origin = self._origin(candidate.proposal, is_typed=candidate.is_typed)
         sure = features_of_middle(growth.confidence, growth.confidences, is_typed=candidate.is_typed)
-        return {**self.place, **sure, **origin}
+        return {**self.place, **sure, **origin, BEHIND: self._behind(candidate)}
 
     def least_confidence(self, probability: float) -> float:
         """A confidence below which nothing that is typed has this probability of being right."""
@@ -83,6 +110,12 @@ class Candidates:
             return probability
         typed = {**self.place, **self._origin(None, is_typed=True)}
         return self.calibrator.least_confidence(probability, typed)
+
+    def _behind(self, candidate: Candidate) -> float:
+        if candidate.behind is None:
+            return 0.0
+        best = max(one.behind for one in self.found if one.behind is not None)
+        return max(_LEAST_BEHIND, candidate.behind - best)
 
     def _origin(self, proposal: int | None, *, is_typed: bool) -> dict[str, float]:
         odds = [_odds(one.score) for one in self.proposals]

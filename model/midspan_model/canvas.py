@@ -8,6 +8,7 @@ is, the first slots may take only tokens that agree with them (`denoiser.md`, "S
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from midspan_model.config import DenoiseConfig, ModelConfig
@@ -47,6 +48,30 @@ def build_canvas(prefix: str, suffix: str, tokenizer: Tokenizer, model: ModelCon
     near = suffix[: max(n_suffix, 0) * CHARACTERS_PER_TOKEN]
     suffix_ids = tokenizer.encode(near)[: max(n_suffix, 0)]
     return Canvas((model.suffix_id, *suffix_ids), (model.prefix_id, *prefix_ids), healed)
+
+
+def tokenise_middles(
+    texts: Sequence[str], canvas: Canvas, tokenizer: Tokenizer, most: int, room: int
+) -> dict[int, list[int]]:
+    """Tokens of middles with what is healed in front, by the text's index; copies are left out.
+
+    Args:
+        texts: of the middles.
+        canvas: around them.
+        tokenizer: of the model.
+        most: tokens of one; longer ones are left out.
+        room: tokens of all together.
+    """
+    found: dict[int, list[int]] = {}
+    healed = canvas.healed.decode("utf-8", "ignore")
+    if healed.encode() != canvas.healed:
+        return found
+    for index, text in enumerate(texts):
+        token_ids = tokenizer.encode(healed + text)
+        if 0 < len(token_ids) <= min(room, most) and token_ids not in found.values():
+            found[index] = token_ids
+            room -= len(token_ids)
+    return found
 
 
 def _back_up(prefix: str, tokenizer: Tokenizer) -> tuple[list[int], bytes]:

@@ -73,7 +73,8 @@ class DenoiseConfig:
         typing: type the middle, from left to right with look-ahead (`typewriter.py`).
         max_proposals: middles from elsewhere that are read.
         sure_proposal: one that is right with this probability is taken at once.
-        exhaustive: type to the end even what can be no likelier than a proposal: for fitting the calibrator.
+        read_on: most middles from which the text behind is read on to tell which fits; 1: none.
+        exhaustive: type to the end and read on from everything: for fitting the calibrator.
         look_ahead: masks behind the token that is typed; they change the number of forwards only.
         denoising: denoise blocks of masks too where typing is not sure, and take the surer of both.
         sure: a typed middle of at least this probability needs no other; at 0.5 no other can have more.
@@ -92,6 +93,7 @@ class DenoiseConfig:
     sure: float = 0.5
     max_proposals: int = 4
     sure_proposal: float = 0.8
+    read_on: int = 4
     exhaustive: bool = False
     encode_chunk: int = 64
     cached_contexts: int = 4

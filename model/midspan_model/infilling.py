@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import time
-from dataclasses import dataclass, field
 from functools import partial
 
 import torch
@@ -12,37 +11,21 @@ from torch import Tensor
 
 from midspan_model.architecture import Transformer
 from midspan_model.calibration import Calibrator, features_of_place
-from midspan_model.candidates import Candidate, Candidates
-from midspan_model.canvas import Canvas, build_canvas
+from midspan_model.candidates import WORTH_READING, Candidate, Candidates
+from midspan_model.canvas import build_canvas, tokenise_middles
 from midspan_model.config import DenoiseConfig
-from midspan_model.context_encoding import Cost, encode_context
+from midspan_model.context_encoding import encode_context
 from midspan_model.denoising import policies
 from midspan_model.denoising.block import Block, Finish
 from midspan_model.denoising.constraints import Constraints
 from midspan_model.denoising.loop import StopSignal, denoise
-from midspan_model.ending import find_end
 from midspan_model.growth import Growth
-from midspan_model.kv_cache import ContextCache, ContextPool
+from midspan_model.kv_cache import ContextPool
 from midspan_model.questions import Middle, OnDraft, Question
+from midspan_model.reading_on import read_on
+from midspan_model.task import Task
 from midspan_model.tokenizer import Tokenizer
 from midspan_model.typewriter import MAX_LINE_TOKENS, LookAhead, Typewriter
-
-
-@dataclass(frozen=True)
-class Task:
-    """One question while it is answered: what goes through all stages. No confidence below `floor` is wanted."""
-
-    question: Question
-    stop: StopSignal
-    on_draft: OnDraft | None
-    canvas: Canvas
-    cache: ContextCache
-    floor: float
-    cost: Cost = field(default_factory=Cost)
-
-    def ends(self, text: str) -> bool:
-        """Whether the middle is complete with this text."""
-        return find_end(text, self.question.max_lines, self.question.min_indent) is not None
 
 
 class Infiller:
@@ -91,14 +74,14 @@ class Infiller:
             self._propose_and_type(task, candidates)
         if not candidates.found or (self.config.denoising and self._wants_more(task, candidates)):
             candidates.add(self._denoise(task))
+        self._read_on(task, candidates)
         best = candidates.best()
         if best is None or stop.cancelled() or task.cost.n_forwards == 0 or not best.growth.is_healed:
             return None
         if on_draft is not None and best is not candidates.found[-1]:
             on_draft(task.cost.n_forwards, best.growth.slots())
         text, spans = best.growth.spell()
-        found = find_end(text, question.max_lines, question.min_indent)
-        end = len(text) if found is None else found
+        end = len(task.cut(text))
         return Middle(
             text=text[:end],
             confidence=best.growth.confidence,
@@ -118,9 +101,11 @@ class Infiller:
 
     def _propose_and_type(self, task: Task, candidates: Candidates) -> None:
         """Read all proposals at once, and go on typing from where the model would not have typed the best."""
-        if not self._encode(task, Growth(task.canvas, self.tokenizer, self.width, cost=task.cost)):
+        if not self._encode(task, self._nothing(task)):
             return
-        proposed = self._tokenise_proposals(task)
+        texts = [proposal.text for proposal in task.question.proposals[: self.config.max_proposals]]
+        most, room = self._most_tokens(task), task.cache.room - 1
+        proposed = tokenise_middles(texts, task.canvas, self.tokenizer, most, room)
         branches = list(proposed.values()) or [[]]
         hidden_TC = self.denoiser.forward_branches(task.canvas.prefix_ids[-1], branches, task.cache)
         logits_TV = self.denoiser.logits(hidden_TC)
@@ -136,9 +121,17 @@ class Infiller:
         if likeliest < self.config.sure_proposal:
             typewriter, n_typed, branch = self._follow(task, branches, rows)
             task.cache.move(task.cache.prefix_end + ends[branch], task.cache.prefix_end + 1, n_typed)
-            # what cannot get likelier than the best proposal is not worth a forward
-            floor = max(task.floor, candidates.least_confidence(likeliest))
+            # what stays far less likely than the best proposal is not worth a forward
+            floor = max(task.floor, candidates.least_confidence(WORTH_READING * likeliest))
             candidates.add(self._type(task, typewriter, n_typed, floor))
+
+    def _follow(self, task: Task, branches: list[list[int]], rows: list[Tensor]) -> tuple[Typewriter, int, int]:
+        """Of typewriters that each read one branch the one that gets furthest, how far, and on which branch."""
+        found: list[tuple[Typewriter, int, int]] = []
+        for number, (branch, own_TV) in enumerate(zip(branches, rows, strict=True)):
+            typewriter = self._typewriter(task)
+            found.append((typewriter, typewriter.read(own_TV, branch[: self._most_tokens(task) - 1]), number))
+        return max(found, key=lambda one: one[1])
 
     def _follow(self, task: Task, branches: list[list[int]], rows: list[Tensor]) -> tuple[Typewriter, int, int]:
         """Of typewriters that each read one branch the one that gets furthest, how far, and on which branch."""
@@ -190,11 +183,10 @@ class Infiller:
 
     def _denoise(self, task: Task) -> Candidate:
         """Denoise block after block until the middle ends; then score it as what was typed is scored."""
-        growth = Growth(task.canvas, self.tokenizer, self.width, cost=task.cost)
+        growth = self._nothing(task)
         finish = self._grow(task, growth)
         is_whole = finish in {Finish.END, Finish.LINE, Finish.LENGTH} and bool(growth.token_ids)
-        before = Growth(task.canvas, self.tokenizer, self.width, cost=task.cost)
-        if is_whole and self.config.typing and self._encode(task, before):
+        if is_whole and self.config.typing and self._encode(task, self._nothing(task)):
             logits_TV = self._type_forward(task, [task.canvas.prefix_ids[-1], *growth.token_ids], 0)
             scored = self._score(task, growth.token_ids, logits_TV, None).growth
             growth.confidences[: len(scored.confidences)] = scored.confidences
@@ -223,10 +215,27 @@ class Infiller:
                 return Finish.LINE
         return Finish.LENGTH
 
+    def _read_on(self, task: Task, candidates: Candidates) -> None:
+        """Ask the trunk which of the likeliest middles the text behind follows best."""
+        chosen = candidates.ranked()
+        if not self.config.exhaustive:
+            chosen = candidates.open(task.question.least, self.config.sure_proposal)[: self.config.read_on]
+        if len(chosen) < 2 or not task.question.suffix or not self._encode(task, self._nothing(task)):
+            return
+        texts = [task.cut(one.growth.spell()[0]) for one in chosen]
+        found = read_on(self.trunk, task.cache, task.canvas, texts, task.question.suffix, self.tokenizer)
+        task.cost.n_forwards += 1
+        for candidate, behind in zip(chosen, found, strict=False):
+            candidate.behind = behind
+
     def _wants_more(self, task: Task, candidates: Candidates) -> bool:
         """Whether a middle that is denoised may be likelier than the best so far, and still be wanted."""
         best = candidates.best()
         return best is not None and best.is_done and task.floor < best.growth.confidence < self.config.sure
+
+    def _nothing(self, task: Task) -> Growth:
+        """A middle that has not begun."""
+        return Growth(task.canvas, self.tokenizer, self.width, cost=task.cost)
 
     def _encode(self, task: Task, growth: Growth) -> bool:
         """Bring the cache up to the token before the next block; False if stopped."""

@@ -18,7 +18,7 @@ from midspan_model.checkpoints import calibration_file
 from midspan_model.denoising.block import Finish
 from midspan_model.embedded import ADAPTER
 from midspan_model.errors import WeightsError
-from midspan_model.evaluation.calibrate import crossed, fit, main
+from midspan_model.evaluation.calibrate import crossed, fit, fit_both, main
 from midspan_model.evaluation.metrics import calibration_error, reliability
 from midspan_model.growth import Growth
 
@@ -120,6 +120,17 @@ def test_fitting_finds_the_probabilities() -> None:
     confidences = [math.exp(answer["features"]["log_confidence"]) for answer in fresh]  # pyright: ignore
     assert calibration_error(confidences, right) > 0.1, "what comes in is not calibrated"
     assert calibration_error(crossed(answers), [bool(answer["exact"]) for answer in answers]) < 0.07
+
+
+def test_what_stands_behind_is_for_the_calibrator_of_what_was_read_on_from_alone() -> None:
+    answers, chance = answers_of(400), random.Random(3)
+    assert fit_both(answers).read_on is None, "nothing was read on from"
+    for answer in answers:
+        answer["features"] = {**answer["features"], "behind": -chance.random() * (0 if answer["exact"] else 4)}  # pyright: ignore
+    both = fit_both(answers)
+    assert "behind" not in both.weights
+    assert both.read_on is not None
+    assert both.read_on.weights["behind"] > 1
 
 
 def test_the_calibration_error_is_the_distance_from_the_diagonal() -> None:

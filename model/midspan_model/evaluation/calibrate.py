@@ -13,13 +13,14 @@ import hashlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from midspan_model.calibration import FEATURES, Calibrator
+from midspan_model.calibration import BEHIND, FEATURES, Calibrator
 from midspan_model.checkpoints import calibration_file
 from midspan_model.evaluation.metrics import calibration_error, reliability
 from midspan_model.evaluation.ways import CANDIDATES
@@ -31,9 +32,15 @@ Answers = Sequence[Mapping[str, Any]]
 """Candidates: the hole's place (`origin`, `offset`), `features`, and whether the middle was exactly right (`exact`)."""
 
 
-def fit(answers: Answers) -> Calibrator:
-    """Logistic regression with a ridge on standardised features, by Newton's method."""
-    names = [name for name in FEATURES if len({answer["features"].get(name) for answer in answers}) > 1]
+def fit(answers: Answers, without: frozenset[str] = frozenset()) -> Calibrator:
+    """Logistic regression with a ridge on standardised features, by Newton's method.
+
+    Args:
+        answers: candidates.
+        without: features that are left out, as are those that never differ.
+    """
+    differing = [name for name in FEATURES if len({answer["features"].get(name) for answer in answers}) > 1]
+    names = [name for name in differing if name not in without]
     raw_NF = np.array([[answer["features"][name] for name in names] for answer in answers])
     mean_F, scale_F = raw_NF.mean(0), raw_NF.std(0)
     x_NF = np.column_stack([(raw_NF - mean_F) / scale_F, np.ones(len(raw_NF))])
@@ -47,6 +54,13 @@ def fit(answers: Answers) -> Calibrator:
         weights_F = weights_F - np.linalg.solve(curve_FF + 1e-9 * np.eye(len(weights_F)), slope_F)
     plain_F = weights_F[:-1] / scale_F
     return Calibrator(float(weights_F[-1] - plain_F @ mean_F), dict(zip(names, plain_F.tolist(), strict=True)))
+
+
+def fit_both(answers: Answers) -> Calibrator:
+    """The calibrator of middles that were not read on from, and with it that of those that were, if any was."""
+    first = fit(answers, frozenset({BEHIND}))
+    was_read = any(answer["features"].get(BEHIND) for answer in answers)
+    return replace(first, read_on=fit(answers) if was_read else None)
 
 
 def crossed(answers: Answers) -> list[float]:
@@ -125,12 +139,10 @@ def main() -> int:
     crossed_all = crossed(answers)
     shown = chosen(answers, crossed_all)
     right, probabilities = [bool(answers[index]["exact"]) for index in shown], [crossed_all[index] for index in shown]
-    found = fit(answers)
     names = ", ".join(sorted({repository_of(answer) for answer in answers}))
     sha256 = hashlib.sha256(options.adapter.read_bytes()).hexdigest()
-    Calibrator(found.bias, found.weights, f"{len(right)} holes of {names}", sha256).save(
-        calibration_file(options.adapter)
-    )
+    found = replace(fit_both(answers), fitted_on=f"{len(right)} holes of {names}", adapter_sha256=sha256)
+    found.save(calibration_file(options.adapter))
     print(f"{len(right)} holes, {len(answers)} candidates, {sum(right)} holes right")
     print(f"calibration error, each repository left out in turn: {calibration_error(probabilities, right):.4f}")
     for one in reliability(probabilities, right):
