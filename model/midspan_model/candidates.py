@@ -13,8 +13,8 @@ from midspan_model.questions import Proposal
 
 _LEAST_SCORE, _MOST_SCORE = 0.01, 0.99
 _LEAST_BEHIND = -4.0
-WORTH_READING = 0.2
-"""A middle so much less likely than the best may still win by what stands behind it."""
+WORTH_TYPING, WORTH_READING = 0.2, 0.05
+"""A middle so much less likely than the best may still win by what stands behind it; typing it costs more."""
 
 
 @dataclass
@@ -93,7 +93,7 @@ class Candidates:
         if not ranked or self.calibrator is None or self.calibrator.read_on is None:
             return []
         best = self.probability(ranked[0])
-        if not WORTH_READING * least <= best < sure:
+        if not WORTH_TYPING * least <= best < sure:
             return []
         return [one for one in ranked if self.probability(one) >= WORTH_READING * best]
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from midspan_model.architecture import Transformer
 from midspan_model.calibration import Calibrator, features_of_place
-from midspan_model.candidates import WORTH_READING, Candidate, Candidates
+from midspan_model.candidates import WORTH_TYPING, Candidate, Candidates
 from midspan_model.canvas import build_canvas, tokenise_middles
 from midspan_model.config import DenoiseConfig
 from midspan_model.context_encoding import encode_context
@@ -122,7 +122,7 @@ class Infiller:
             typewriter, n_typed, branch = self._follow(task, branches, rows)
             task.cache.move(task.cache.prefix_end + ends[branch], task.cache.prefix_end + 1, n_typed)
             # what stays far less likely than the best proposal is not worth a forward
-            floor = max(task.floor, candidates.least_confidence(WORTH_READING * likeliest))
+            floor = max(task.floor, candidates.least_confidence(WORTH_TYPING * likeliest))
             candidates.add(self._type(task, typewriter, n_typed, floor))
 
     def _follow(self, task: Task, branches: list[list[int]], rows: list[Tensor]) -> tuple[Typewriter, int, int]:
