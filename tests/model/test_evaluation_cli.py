@@ -140,7 +140,9 @@ def test_one_token_at_a_time_takes_a_forward_for_each(tiny_checkpoint: Path, pro
     from midspan_model.evaluation.sources import read_sources
 
     infiller = tiny_infiller(tiny_checkpoint)
-    ways = ways_of(infiller, ["denoising-0", "denoising-2", "one-at-a-time", "ahead-3", "midspan", "no-suffix"])
+    ways = ways_of(
+        infiller, ["denoising-0", "denoising-2", "one-at-a-time", "ahead-3", "midspan", "no-suffix", "blind"]
+    )
     holes = cut_holes(read_sources(project), "single-line", 6, 0)
     answers = {name: [way(hole) for hole in holes] for name, way in ways.items()}
     n_forwards = {name: sum(answer.n_forwards for answer in found) for name, found in answers.items()}
@@ -149,6 +151,7 @@ def test_one_token_at_a_time_takes_a_forward_for_each(tiny_checkpoint: Path, pro
     middles = {name: [answer.middle for answer in found] for name, found in answers.items()}
     assert middles["ahead-3"] == middles["one-at-a-time"]
     assert middles["midspan"] != middles["no-suffix"], "the suffix is seen"
+    assert middles["blind"] == middles["no-suffix"], "nothing is proposed here"
 
 
 def test_there_is_no_other_way(tiny_checkpoint: Path) -> None:

@@ -24,6 +24,8 @@ MIDSPAN = "midspan"
 """What a user gets."""
 NO_SUFFIX = "no-suffix"
 """Without the project's memory, and with nothing shown of the text behind."""
+BLIND = "blind"
+"""What a user gets, with nothing shown to the model of the text behind."""
 COPY = "copy"
 """The best of what the project's memory proposes, and no model."""
 ALONE = "alone"
@@ -35,6 +37,7 @@ _CHANGES: dict[str, dict[str, Any]] = {
     ALONE: {},
     CANDIDATES: {"exhaustive": True},
     NO_SUFFIX: {},
+    BLIND: {},
     "denoised-too": {"denoising": True},
     "one-at-a-time": {"look_ahead": 0},
 }
@@ -165,5 +168,5 @@ def _n_tokens(infiller: Infiller, text: str) -> int:
 
 
 def _question(hole: Hole, name: str) -> Question:
-    suffix = "" if name in {CONTROL, NO_SUFFIX} else hole.suffix[:_SHOWN_LENGTH]
+    suffix = "" if name in {CONTROL, NO_SUFFIX, BLIND} else hole.suffix[:_SHOWN_LENGTH]
     return Question(hole.prefix[-_SHOWN_LENGTH:], suffix, hole.max_lines, hole.min_indent, language_id=hole.language_id)
