@@ -91,10 +91,11 @@ class Store:
 
     def delete(self, path: str) -> None:
         """Forget a file, or all files of a folder."""
-        below = path.rstrip(os.sep) + os.sep
+        folder = path.rstrip(os.sep)
+        below = (folder + os.sep, folder + chr(ord(os.sep) + 1))  # from and to in the order of paths, for the key's sake
         self._try(
             lambda connection: connection.execute(
-                "DELETE FROM files WHERE path = ? OR substr(path, 1, ?) = ?", (path, len(below), below)
+                "DELETE FROM files WHERE path = ? OR (path > ? AND path < ?)", (path, *below)
             )
         )
 
