@@ -1,16 +1,14 @@
-"""What the project's memory costs: python tests/benchmark/memory.py FOLDER ... (one thread, no model).
+"""What the project's memory costs, without a model: python tests/benchmark/memory.py [FOLDER ...]
 
-For each folder, cold and with a store: time to read it, memory, and then milliseconds (p50, p99) for drafts at places
-where code was cut out, for a keystroke, and for opening and closing a document. `--lines N` makes the document that is
-typed in N lines long. Without a folder: that document alone.
+For each folder, cold and from its store: the time to read it and the longest step, which requests wait behind; then
+milliseconds (median, 99th percentile) of the processor for drafts at places where code was cut out, and for opening
+their documents. Last, for a document of many lines, alone: opening it, a keystroke, and drafts.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
-import resource
-import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -20,65 +18,104 @@ from midspan_lsp.config import MemorySettings
 from midspan_lsp.documents import DocumentSnapshot
 from midspan_lsp.memory.memory import ProjectMemory
 from midspan_model.evaluation.holes import Hole, cut_holes
-from midspan_model.evaluation.sources import SourceText, read_sources
+from midspan_model.evaluation.sources import read_sources
 
-SETTINGS = MemorySettings(max_file_kilobytes=1024)  # a file of 10,000 lines may be larger than the default allows
+LINE = "    {0} = self.{1}({2}, {0}, limit={3})\n"
 
 
 def main() -> None:
-    """Print one line a folder and measure."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("folders", nargs="*", type=Path, metavar="FOLDER")
-    options.add_argument("--language", default="python", help="of the holes")
-    options.add_argument("--n", type=int, default=200, help="holes, and keystrokes")
-    options.add_argument("--lines", type=int, default=10_000, help="of the document that is typed in")
-    options.add_argument("--seed", type=int, default=3)
-    given = options.parse_args()
-    for folder in given.folders or [None]:
-        with tempfile.TemporaryDirectory() as cache:
-            measure(folder, Path(cache), given)
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER")
+    parser.add_argument("--language", default="python", help="of the holes")
+    parser.add_argument("--n", type=int, default=200, help="holes, and keystrokes")
+    parser.add_argument("--lines", type=int, default=10_000, help="of the document that is typed in")
+    parser.add_argument("--seed", type=int, default=3)
+    given = parser.parse_args()
+    for folder in given.folders:
+        with tempfile.TemporaryDirectory() as stores:
+            measure_folder(folder.resolve(), Path(stores), given)
+    measure_typing(given)
 
 
-def measure(folder: Path | None, cache: Path, given: argparse.Namespace) -> None:
-    """Print the figures of one folder."""
-    print(folder or "one document, no folder")
-    if folder is not None:
-        for state in ("cold", "from its store"):
-            memory = ProjectMemory(MemorySettings(), cache)
-            began_s = time.perf_counter()
-            n_steps = sum(1 for _ in memory.scan(folder))
-            taken_s, stats = time.perf_counter() - began_s, memory.stats()
-            print(
-                f"  read {state}: {taken_s:.1f} s in {n_steps} steps; {stats.n_documents} files, {stats.n_tokens} tokens, "
-                f"{stats.n_bytes / 2**20:.1f} MiB counted, {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10:.0f} MiB "
-                "of the process at most"
-            )
-            memory.aclose()
-    memory = ProjectMemory(MemorySettings(), cache)
-    sources: list[SourceText] = []
-    if folder is not None:
-        for _ in memory.scan(folder):
-            pass
-        sources = read_sources(folder, language_ids=[given.language])
-        holes = cut_holes(sources, "single-line", given.n, given.seed)
-        say("drafts at a hole", [timed(lambda hole=hole: ask(memory, folder, hole)) for hole in opened(memory, folder, holes)])
-    type_in(ProjectMemory(SETTINGS, keep=False), long_document(sources, given.lines), given)
+def measure_folder(folder: Path, stores: Path, given: argparse.Namespace) -> None:
+    """One folder's figures."""
+    print(folder.name)
+    memory = read(folder, stores, "cold")
+    memory.aclose()
+    memory = read(folder, stores, "from its store")
+    holes = cut_holes(read_sources(folder, language_ids=[given.language]), "single-line", given.n, given.seed)
+    opening, drafts = zip(*(ask(memory, folder, hole) for hole in holes), strict=True)
+    say("opening a document", opening)
+    say("drafts at a hole", drafts)
     memory.aclose()
 
 
-def opened(memory: ProjectMemory, folder: Path, holes: Sequence[Hole]) -> Sequence[Hole]:
-    """Each hole while its document is open in the memory."""
-    for hole in holes:
-        path = folder.resolve().parent / hole.origin
-        memory.open(path.as_uri(), str(path), hole.language_id, hole.prefix + hole.suffix)
-        yield hole
-        memory.close(path.as_uri())
+def read(folder: Path, stores: Path, state: str) -> ProjectMemory:
+    """A memory that has read the folder."""
+    memory = ProjectMemory(MemorySettings(), stores)
+    scan = memory.scan(folder)
+    steps = [timed(lambda: next(scan, None))]
+    began_s = time.process_time()
+    while True:
+        step_s = time.process_time()
+        if next(scan, scan) is scan:
+            break
+        steps.append(1e3 * (time.process_time() - step_s))
+    stats = memory.stats()
+    print(
+        f"  read {state} in {time.process_time() - began_s + steps[0] / 1e3:.1f} s: {stats.n_documents} files, "
+        f"{stats.n_tokens / 1e6:.2f} million tokens, {stats.n_bytes / 2**20:.1f} MiB"
+    )
+    say("a step of it", steps)
+    return memory
 
 
-def ask(memory: ProjectMemory, folder: Path, hole: Hole) -> None:
-    """Ask for drafts at a hole."""
-    uri = (folder.resolve().parent / hole.origin).as_uri()
-    memory.drafts(DocumentSnapshot(uri, hole.language_id, 1, hole.prefix + hole.suffix), len(hole.prefix))
+def ask(memory: ProjectMemory, folder: Path, hole: Hole) -> tuple[float, float]:
+    """Milliseconds for opening a hole's document, as it is without the middle, and for drafts."""
+    path, text = folder.parent / hole.origin, hole.prefix + hole.suffix
+    snapshot = DocumentSnapshot(path.as_uri(), hole.language_id, 1, text)
+    opening = timed(lambda: memory.open(snapshot.uri, str(path), hole.language_id, text))
+    drafts = timed(lambda: memory.drafts(snapshot, len(hole.prefix)))
+    memory.close(snapshot.uri)
+    return opening, drafts
+
+
+def measure_typing(given: argparse.Namespace) -> None:
+    """A long document's figures: characters are typed at random places, one after another."""
+    choose = random.Random(given.seed)
+    names = [f"{a}_{b}" for a in ("first", "next", "old", "new", "whole") for b in ("name", "value", "item", "size")]
+    words = [[choose.choice(names) for _ in range(3)] for _ in range(given.lines)]
+    text = "".join(LINE.format(*three, number) for number, three in enumerate(words))
+    memory = ProjectMemory(MemorySettings(max_file_kilobytes=4096), keep=False)
+    print(f"a document of {given.lines} lines, {len(text) / 1e3:.0f} kB, no folder")
+    say("opening it", [timed(lambda: memory.open("untitled:x", None, "python", text))])
+    keystrokes: list[float] = []
+    drafts: list[float] = []
+    for _ in range(given.n):
+        place = choose.randrange(len(text))
+        for character in choose.choice(names):
+            text = text[:place] + character + text[place:]
+            place += 1
+            keystrokes.append(timed(lambda text=text: memory.change("untitled:x", text)))
+        snapshot = DocumentSnapshot("untitled:x", "python", 1, text)
+        drafts.append(timed(lambda snapshot=snapshot, place=place: memory.drafts(snapshot, place)))
+    say("a keystroke", keystrokes)
+    say("drafts", drafts)
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Milliseconds of the processor."""
+    began_s = time.process_time()
+    work()
+    return 1e3 * (time.process_time() - began_s)
+
+
+def say(what: str, all_ms: Sequence[float]) -> None:
+    """Print median, 99th percentile and most."""
+    ordered = sorted(all_ms)
+    median, late = (ordered[int(share * (len(ordered) - 1))] for share in (0.5, 0.99))
+    print(f"  {what}: {median:.1f} ms, {late:.1f} ms, at most {ordered[-1]:.1f} ms ({len(ordered)})", flush=True)
 
 
 if __name__ == "__main__":

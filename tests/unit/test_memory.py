@@ -13,8 +13,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from midspan_lsp.config import MemorySettings
 from midspan_lsp.documents import DocumentSnapshot
+from midspan_lsp.memory import index
 from midspan_lsp.memory.memory import ProjectMemory
 from midspan_lsp.memory.store import Store
+from midspan_lsp.memory.tokens import lex
 
 MEMORY = MemorySettings()
 CALL = "def handler(request):\n    payload = request.read_everything("
@@ -238,6 +240,24 @@ def test_a_disabled_memory_holds_nothing(tmp_path: Path) -> None:
     assert answers(memory) == []
     assert memory.stats().n_documents == 0
     assert not (tmp_path / "cache").exists()
+
+
+def test_a_file_that_is_opened_as_it_was_read_is_not_lexed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(tmp_path, "a.py", CALL + REST + "x = 1\r\n\n" * 3000)
+    memory = ProjectMemory(MEMORY, keep=False)
+    scan(memory, tmp_path)
+    lexed: list[str] = []
+    monkeypatch.setattr(index, "lex", lambda text: lexed.append(text) or lex(text))
+    for text, n_lexed in ((path.read_bytes().decode(), 0), (CALL + REST, 1)):
+        lexed.clear()
+        memory.open(path.as_uri(), str(path), "python", text)
+        assert len(lexed) == n_lexed
+        assert WANTED in answers(memory)
+        assert memory.stats().n_tokens == len(lex(text))
+        memory.close(path.as_uri())
+    assert memory.stats().n_tokens == len(lex(path.read_bytes().decode()))
 
 
 def test_a_document_too_large_is_left_out_until_it_is_smaller() -> None:

@@ -59,11 +59,11 @@ class MemoryThread:
         self._started = True
         return self._worker.submit(lambda: self._run(call, otherwise))
 
-    async def aclose(self) -> None:
-        """Skip what is still to do and let go of the memory; waits for no more than a moment."""
+    async def aclose(self, last: Callable[[ProjectMemory], None]) -> None:
+        """Skip what is still to do but for one call, and let go of the memory; waits for no more than a moment."""
         self._closed = True
         if self._started:
-            closing = asyncio.wrap_future(self._worker.submit(self._let_go))
+            closing = asyncio.wrap_future(self._worker.submit(lambda: self._let_go(last)))
             self._worker.stop()
             await asyncio.wait({closing}, timeout=_CLOSING_TIMEOUT_S)
 
@@ -109,11 +109,12 @@ class MemoryThread:
             self._log(error)
         return otherwise
 
-    def _let_go(self) -> None:
+    def _let_go(self, last: Callable[[ProjectMemory], None]) -> None:
         try:
             for folder in list(self._scans):
                 self.drop_scan(folder)
             if self._memory is not None:
+                last(self._memory)
                 self._memory.aclose()
         except Exception as error:
             self._log(error)

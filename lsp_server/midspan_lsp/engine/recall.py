@@ -16,6 +16,7 @@ from urllib.parse import unquote
 from midspan_lsp.config import MemorySettings
 from midspan_lsp.context.shape import Shape
 from midspan_lsp.documents import DocumentSnapshot, path_of
+from midspan_lsp.engine.counting import UsageCounter
 from midspan_lsp.engine.memory_thread import FILES, MemoryThread, build_memory
 from midspan_lsp.types import Proposal
 
@@ -39,6 +40,7 @@ class Recall:
         settings: the memory's; one that is switched off is never built.
         limit_s: drafts that take longer are none; None: they are waited for.
         quiet_s: a scan pauses for so long after each request and edit.
+        count: whether it is counted, for `midspan stats`, how the memory did.
         build: makes the memory, on its thread.
     """
 
@@ -48,12 +50,14 @@ class Recall:
         *,
         limit_s: float | None = LIMIT_S,
         quiet_s: float = QUIET_S,
+        count: bool = False,
         build: Callable[[MemorySettings], ProjectMemory] = build_memory,
     ) -> None:
         self._usable = settings.enabled
         self._limit_s = limit_s
         self._quiet_s = quiet_s
         self._thread = MemoryThread(settings, build)
+        self._counter = UsageCounter(enabled=count)
         self._quiet_until_s = 0.0
         self._changes: dict[str, Future[None]] = {}
         self._folders: dict[str, None] = {}
@@ -75,10 +79,18 @@ class Recall:
 
         try:
             async with asyncio.timeout(self._limit_s):  # a call that is given up before its turn is never made
-                return await asyncio.wrap_future(self._thread.submit(find, ()))
+                found = await asyncio.wrap_future(self._thread.submit(find, ()))
         except TimeoutError:
             logger.debug("the project's memory took too long")
-            return ()
+            found = ()
+        self._counter.asked(self._folders, snapshot.path, proposed=bool(found))
+        if self._counter.is_due():
+            self._tell(self._write_counts)
+        return found
+
+    def shown(self, snapshot: DocumentSnapshot, *, from_project: bool) -> None:
+        """An editor was given a middle for a document."""
+        self._counter.shown(self._folders, snapshot.path, from_project=from_project)
 
     def opened(self, snapshot: DocumentSnapshot) -> None:
         """A document was opened: its text counts now, and its file's no more."""
@@ -168,7 +180,12 @@ class Recall:
         self._usable = False
         if self._scanning is not None:
             self._scanning.cancel()
-        await self._thread.aclose()
+        await self._thread.aclose(self._write_counts)
+
+    def _write_counts(self, memory: ProjectMemory) -> None:
+        """On the thread."""
+        if counts := self._counter.take():
+            memory.add_usage(counts)
 
     def _rest(self) -> None:
         """The user is at work: scans pause."""

@@ -14,8 +14,8 @@ from pygls.lsp.server import LanguageServer
 from midspan_lsp import __version__
 from midspan_lsp.config import Settings, read_settings
 from midspan_lsp.documents import DocumentSnapshot, PositionEncoding, path_of
-from midspan_lsp.errors import InfillError
 from midspan_lsp.engine.recall import RULES
+from midspan_lsp.errors import InfillError
 from midspan_lsp.lsp.convert import encoding_of
 from midspan_lsp.lsp.progress import LoadingProgress
 from midspan_lsp.lsp.protocol import MidspanProtocol

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from midspan_lsp.config import MemorySettings
 from midspan_lsp.memory.store import Store, memory_folder
+from midspan_lsp.memory.usage import Usage, add_usage
 from midspan_lsp.memory.workspace import SourceFile, Workspace
 
 Held = tuple[Workspace, Store | None]
@@ -62,6 +64,11 @@ class Folders:
             if store is not None and (workspace.holds(real) or real == workspace.folder):
                 store.delete(real)
                 store.flush()
+
+    def add_usage(self, counts: Mapping[str, Usage]) -> None:
+        """Keep counts by folder, beside the stores."""
+        if self._keep:
+            add_usage(self._stores or memory_folder(), counts)
 
     def close(self) -> None:
         """Let go of the stores."""

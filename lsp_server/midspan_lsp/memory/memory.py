@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from midspan_lsp.config import MemorySettings
@@ -18,6 +18,7 @@ from midspan_lsp.memory.secrets import is_secret_file
 from midspan_lsp.memory.segments import Document
 from midspan_lsp.memory.stats import MemoryStats, Opened, Pause
 from midspan_lsp.memory.store import Store
+from midspan_lsp.memory.usage import Usage
 from midspan_lsp.memory.workspace import SourceFile, Workspace
 
 _FULL = 0.95  # of the bound: a scan stops there, so that what is opened then need not push out anything
@@ -46,9 +47,8 @@ class ProjectMemory:
         """A document was opened: from now on its text counts, not its file's. Secret and ignored ones are left out."""
         real = os.path.realpath(path) if path else ""
         self._opened[uri] = Opened(real, family_of(language_id, path or uri))
-        if real:
-            self._index.remove(real)
         self.change(uri, text)
+        self._index.remove(real)
 
     def change(self, uri: str, text: str) -> None:
         """An open document has another text. Unknown documents are ignored."""
@@ -107,7 +107,7 @@ class ProjectMemory:
     def forget(self, path: str) -> None:
         """A file or folder is gone, or is not to be remembered any more; documents still open stay until closed."""
         real = os.path.realpath(path)
-        for key in self._files_of(real):
+        for key in self._index.files_of(real):
             self._index.remove(key)
         self._folders.forget(real)
 
@@ -153,9 +153,8 @@ class ProjectMemory:
         for file in found:
             if self._index.n_bytes > limit:
                 break
-            if any(opened.path == file.path for opened in self._opened.values()):
-                continue
-            if len(self._folders.holding(file.path)) > 1 and not self._folders.may_read(file.path):
+            is_open = any(opened.path == file.path for opened in self._opened.values())
+            if is_open or (len(self._folders.holding(file.path)) > 1 and not self._folders.may_read(file.path)):
                 continue
             self._n_scanned += 1
             for _ in add_file(self._index, workspace, store, file, -self._n_scanned):
@@ -171,7 +170,7 @@ class ProjectMemory:
     def leave(self, folder: str | Path) -> None:
         """A workspace folder is no more: its files are forgotten, but for those of another; its store is kept."""
         self._folders.leave(str(folder))
-        for key in self._files_of(os.path.realpath(folder)):
+        for key in self._index.files_of(os.path.realpath(folder)):
             if not self._folders.holding(key):
                 self._index.remove(key)
 
@@ -202,6 +201,10 @@ class ProjectMemory:
         index = self._index
         return MemoryStats(len(index), len(self._opened), index.n_tokens, index.n_bytes, self._n_requests, self._n_hits)
 
+    def add_usage(self, counts: Mapping[str, Usage]) -> None:
+        """Keep counts by workspace folder, where stores are kept."""
+        self._folders.add_usage(counts)
+
     def aclose(self) -> None:
         """Let go of the stores."""
         self._folders.close()
@@ -209,14 +212,6 @@ class ProjectMemory:
     def _may_hold(self, uri: str, path: str) -> bool:
         """Whether an open document may be remembered."""
         return not is_secret_file(path or uri) and self._folders.may_read(path)
-
-    def _files_of(self, real: str) -> list[str]:
-        """Keys of what was read from a file, or from the files of a folder."""
-        document = self._index.get(real)
-        if document is not None:
-            return [real] if document.text is None else []
-        below = real.rstrip(os.sep) + os.sep
-        return [one.key for one in self._index.documents() if one.text is None and one.key.startswith(below)]
 
     def _leave_out_ignored(self) -> None:
         for uri, opened in self._opened.items():
