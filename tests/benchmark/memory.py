@@ -20,6 +20,7 @@ from midspan_lsp.memory.memory import ProjectMemory
 from midspan_model.evaluation.holes import Hole, cut_holes
 from midspan_model.evaluation.sources import read_sources
 
+SETTINGS = MemorySettings(max_file_kilobytes=4096)  # for the long document, which the default leaves out
 LINE = "    {0} = self.{1}({2}, {0}, limit={3})\n"
 
 
@@ -87,9 +88,17 @@ def measure_typing(given: argparse.Namespace) -> None:
     names = [f"{a}_{b}" for a in ("first", "next", "old", "new", "whole") for b in ("name", "value", "item", "size")]
     words = [[choose.choice(names) for _ in range(3)] for _ in range(given.lines)]
     text = "".join(LINE.format(*three, number) for number, three in enumerate(words))
-    memory = ProjectMemory(MemorySettings(max_file_kilobytes=4096), keep=False)
+    memory = ProjectMemory(SETTINGS, keep=False)
     print(f"a document of {given.lines} lines, {len(text) / 1e3:.0f} kB, no folder")
     say("opening it", [timed(lambda: memory.open("untitled:x", None, "python", text))])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "x.py")
+        path.write_text(text, encoding="utf-8")
+        other = ProjectMemory(SETTINGS, keep=False)
+        for _ in other.scan(folder):
+            pass
+        opening = [timed(lambda: other.open("file:///x.py", str(path), "python", text))]
+        say("opening it where its file was read before", opening)
     keystrokes: list[float] = []
     drafts: list[float] = []
     for _ in range(given.n):

@@ -53,20 +53,21 @@ class Vocabulary:
                 if string not in id_of:
                     self._add(string)
             ids = np.fromiter(map(id_of.__getitem__, strings), np.int32, len(strings))
-        np.add.at(self._counts, ids >> KIND_BITS, 1)
+        self.take_ids(ids)
         return ids
 
     def take_ids(self, ids: Ids) -> None:
         """Count one more occurrence of each of these known ids."""
-        np.add.at(self._counts, ids >> KIND_BITS, 1)
+        occurrences = np.bincount(ids >> KIND_BITS)
+        self._counts[: len(occurrences)] += occurrences.astype(np.int32)
 
     def release(self, ids: Ids) -> None:
         """Take back the count of these occurrences; strings without any are forgotten."""
         numbers = ids >> KIND_BITS
-        np.subtract.at(self._counts, numbers, 1)
-        gone = np.unique(numbers[self._counts[numbers] == 0])
-        numbers_gone: list[int] = gone.tolist()
-        for number in numbers_gone:
+        occurrences = np.bincount(numbers)
+        self._counts[: len(occurrences)] -= occurrences.astype(np.int32)
+        gone: list[int] = numbers[self._counts[numbers] == 0].tolist()
+        for number in dict.fromkeys(gone):
             if number:
                 string: str = self._strings[number]
                 self._string_bytes -= getsizeof(string)
