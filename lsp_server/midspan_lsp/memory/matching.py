@@ -54,6 +54,8 @@ def find_places(
 ) -> list[Place]:
     """The longest matches of a tail, at most `most`; the first segment's before others of the same length.
 
+    One token at least agrees that is more than white space within a line.
+
     Args:
         segments: what is searched.
         own: tokens of the first segment that are the cursor's own line: a match may not end there.
@@ -129,7 +131,7 @@ def _measured(ids: Ids, ends: Numbers, tail: Ids, number: int) -> Numbers:
             literal[going[same]] += 1
     rank = _TOKEN_RANK * np.maximum(literal, renamed - _RENAMED_LESS) + _LITERAL_RANK * (literal == renamed)
     rank += _OWN_RANK * (number == 0)
-    return np.stack([rank, np.full(len(ends), number), ends, literal, renamed, reach], axis=1)[reach > 0]
+    return np.stack([rank, np.full(len(ends), number), ends, literal, renamed, reach], axis=1)[renamed > 0]
 
 
 def _best(rows: Numbers, most: int) -> Numbers:
