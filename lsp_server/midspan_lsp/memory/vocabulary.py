@@ -33,6 +33,9 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self._id_of)
 
+    def __contains__(self, string: object) -> bool:
+        return string in self._id_of
+
     @property
     def size(self) -> int:
         """One more than the greatest string number in use."""
