@@ -96,6 +96,17 @@ class MemorySettings:
 
 
 @dataclass(frozen=True)
+class StatsSettings:
+    """What `midspan stats` tells. It stays on this machine.
+
+    Attributes:
+        enabled: whether it is counted how often the memory had something and what was shown; no text is kept.
+    """
+
+    enabled: bool = True
+
+
+@dataclass(frozen=True)
 class Settings:
     """All settings, in the shape in which an editor gives them."""
 
@@ -103,6 +114,7 @@ class Settings:
     context: ContextSettings = field(default_factory=ContextSettings)
     model: ModelSettings = field(default_factory=ModelSettings)
     memory: MemorySettings = field(default_factory=MemorySettings)
+    stats: StatsSettings = field(default_factory=StatsSettings)
 
 
 def read_settings(raw: object) -> tuple[Settings, list[str]]:

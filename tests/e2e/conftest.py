@@ -24,9 +24,15 @@ FAKE_COMMAND = [sys.executable, str(Path(__file__).with_name("fake_server.py"))]
 class Editor:
     """A session with the server, in the words of the tests."""
 
-    def __init__(self, client: LanguageClient, capabilities: lsp.ServerCapabilities) -> None:
+    def __init__(
+        self,
+        client: LanguageClient,
+        capabilities: lsp.ServerCapabilities,
+        registered: Sequence[lsp.Registration] = (),
+    ) -> None:
         self.client = client
         self.capabilities = capabilities
+        self.registered = registered
         self._versions: dict[str, int] = {}
 
     def open(self, name: str, text: str = "x = ", language_id: str = "python", uri: str = "") -> str:
@@ -129,12 +135,19 @@ async def running_editor(
     command: Sequence[str] = FAKE_COMMAND,
     progress: bool = False,
     folders: Sequence[Path] | None = None,
+    watching: bool = False,
 ) -> AsyncIterator[Editor]:
     """Starts a server and an editor for it."""
     client = await ClientServerConfig(server_command=list(command)).start()
     assert isinstance(client, LanguageClient)
-    answer = await client.initialize_session(editor_params(options, encodings, progress, folders))
-    yield Editor(client, answer.capabilities)
+    params = editor_params(options, encodings, progress, folders)
+    registered: list[lsp.Registration] = []
+    if watching:
+        assert params.capabilities.workspace is not None
+        params.capabilities.workspace.did_change_watched_files = lsp.DidChangeWatchedFilesClientCapabilities(True)
+        client.feature(lsp.CLIENT_REGISTER_CAPABILITY)(lambda asked: registered.extend(asked.registrations))
+    answer = await client.initialize_session(params)
+    yield Editor(client, answer.capabilities, registered)
     await client.shutdown_session()
     await client.stop()
 

@@ -109,6 +109,38 @@ async def test_folders_come_and_go(project: Path) -> None:
             await until(editor, uri, wanted)
 
 
+async def test_files_changed_outside_of_the_editor_are_followed(project: Path) -> None:
+    async with running_editor(command=COMMAND, folders=[project], watching=True) as editor:
+        uri = editor.open("b.py", CALL)
+        await until(editor, uri, has_it)
+        (registration,) = editor.registered
+        assert registration.method == lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES
+        pattern = registration.register_options["watchers"][0]["globPattern"]  # type: ignore[index]
+        assert pattern.startswith("**/{")
+        assert {"*.py", "*.tsx", ".gitignore"} <= set(pattern[4:-1].split(","))
+        for what, wanted in ((lsp.FileChangeType.Deleted, has_it_not), (lsp.FileChangeType.Created, has_it)):
+            names = [f"a{number}.py" for number in range(100)]
+            if what is lsp.FileChangeType.Created:
+                for name in names:
+                    put(project / name)
+            else:
+                (project / "a.py").unlink()
+                names = ["a.py"]
+            events = [lsp.FileEvent((project / name).as_uri(), what) for name in names]
+            editor.client.workspace_did_change_watched_files(lsp.DidChangeWatchedFilesParams(events))
+            await until(editor, uri, wanted)
+        assert editor.client.messages == []
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+async def test_files_are_watched_only_if_there_is_a_use_for_it(project: Path, enabled: bool) -> None:
+    options = {"memory.enabled": enabled}
+    async with running_editor(options, command=COMMAND, folders=[project], watching=not enabled) as editor:
+        await proposed(editor, editor.open("b.py", CALL))
+        assert not editor.registered
+        assert editor.client.messages == []
+
+
 async def test_without_a_folder_open_documents_are_remembered_until_closed(cache: Path) -> None:
     async with running_editor(command=COMMAND) as editor:
         uri = editor.open("b.py", CALL)

@@ -13,8 +13,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from midspan_lsp.config import MemorySettings
 from midspan_lsp.documents import DocumentSnapshot
+from midspan_lsp.memory import index
 from midspan_lsp.memory.memory import ProjectMemory
 from midspan_lsp.memory.store import Store
+from midspan_lsp.memory.tokens import lex
 
 MEMORY = MemorySettings()
 CALL = "def handler(request):\n    payload = request.read_everything("
@@ -145,6 +147,61 @@ def test_a_folder_that_was_left_is_forgotten(tmp_path: Path) -> None:
     assert answers(memory) == []
 
 
+@pytest.mark.parametrize("order", [("", "sub"), ("sub", "")])
+def test_a_file_of_two_folders_counts_once_and_as_long_as_one_is_there(tmp_path: Path, order: tuple[str, str]) -> None:
+    work, cache = tmp_path / "work", tmp_path / "cache"
+    put(work, "a.py", "x = 1\n")
+    path = put(work, "sub/b.py")
+    for left in order:
+        memory = ProjectMemory(MEMORY, cache)
+        for folder in order:
+            scan(memory, work / folder)
+        assert memory.stats().n_documents == 2
+        memory.leave(work / left)
+        assert WANTED in answers(memory)
+        assert memory.stats().n_documents == (2 if left == "sub" else 1)
+        put(work, "sub/b.py", CALL + "other)\n")
+        memory.refresh(str(path))
+        assert answers(memory)[:1] == ["other)"]
+        memory.leave(work / next(folder for folder in order if folder != left))
+        assert memory.stats().n_documents == 0
+        put(work, "sub/b.py")
+        memory.aclose()
+
+
+def test_what_one_of_two_folders_ignores_is_not_read(tmp_path: Path) -> None:
+    path = put(tmp_path, "sub/logs/b.py")
+    put(tmp_path, "sub/logs/c.py", "x = 1\n")
+    memory = ProjectMemory(MemorySettings(ignore=("sub/logs/",)), keep=False)
+    for folder in (tmp_path / "sub", tmp_path, tmp_path / "sub"):
+        scan(memory, folder)
+        assert (WANTED in answers(memory)) is (folder != tmp_path and memory.stats().n_documents == 2)
+    assert memory.stats().n_documents == 0
+    memory.refresh(str(path))
+    assert answers(memory) == []
+    memory.leave(tmp_path)
+    scan(memory, tmp_path / "sub")
+    assert WANTED in answers(memory)
+
+
+def test_many_files_are_read_again_in_steps(tmp_path: Path) -> None:
+    for number in range(300):
+        put(tmp_path, f"a{number}.py", f"x{number} = {number}\n" * 400)
+    memory = ProjectMemory(MEMORY, keep=False)
+    scan(memory, tmp_path)
+    paths = [str(put(tmp_path, f"a{number}.py", CALL + REST + f"x{number} = 1\n" * 400)) for number in range(0, 300, 2)]
+    for number in range(1, 300, 2):
+        (tmp_path / f"a{number}.py").unlink()
+        paths.append(str(tmp_path / f"a{number}.py"))
+    n_steps = sum(1 for _ in memory.reread([*paths, str(tmp_path / "never.py"), str(tmp_path)]))
+    assert n_steps > 5
+    assert memory.stats().n_documents == 150
+    fresh = ProjectMemory(MEMORY, keep=False)
+    scan(fresh, tmp_path)
+    assert answers(memory) == answers(fresh)
+    assert memory.stats().n_tokens == fresh.stats().n_tokens
+
+
 def test_a_scan_can_be_dropped_at_any_step(tmp_path: Path) -> None:
     for number in range(12):
         put(tmp_path, f"a{number}.py", CALL + REST + "x = 1\n" * 9000)
@@ -183,6 +240,24 @@ def test_a_disabled_memory_holds_nothing(tmp_path: Path) -> None:
     assert answers(memory) == []
     assert memory.stats().n_documents == 0
     assert not (tmp_path / "cache").exists()
+
+
+def test_a_file_that_is_opened_as_it_was_read_is_not_lexed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(tmp_path, "a.py", CALL + REST + "x = 1\r\n\n" * 3000)
+    memory = ProjectMemory(MEMORY, keep=False)
+    scan(memory, tmp_path)
+    lexed: list[str] = []
+    monkeypatch.setattr(index, "lex", lambda text: lexed.append(text) or lex(text))
+    for text, n_lexed in ((path.read_bytes().decode(), 0), (CALL + REST, 1)):
+        lexed.clear()
+        memory.open(path.as_uri(), str(path), "python", text)
+        assert len(lexed) == n_lexed
+        assert WANTED in answers(memory)
+        assert memory.stats().n_tokens == len(lex(text))
+        memory.close(path.as_uri())
+    assert memory.stats().n_tokens == len(lex(path.read_bytes().decode()))
 
 
 def test_a_document_too_large_is_left_out_until_it_is_smaller() -> None:

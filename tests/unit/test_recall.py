@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -215,6 +215,54 @@ async def test_new_rules_count_once_they_are_saved(tmp_path: Path) -> None:
     await read(recall, tmp_path)
     assert REST in await drafts(recall)
     recall.saved(str(put(tmp_path, ".gitignore", "logs/\n")))
+    await caught_up(recall)
+    assert await drafts(recall) == []
+    await recall.aclose()
+
+
+class CountingMemory(ProjectMemory):
+    """Tells which files it was to read again."""
+
+    def reread(self, paths: Sequence[str]) -> Iterator[None]:
+        reread.append(list(paths))
+        return super().reread(paths)
+
+
+reread: list[list[str]] = []
+
+
+async def test_files_changed_outside_are_read_again_each_once_and_requests_get_in_between(tmp_path: Path) -> None:
+    reread.clear()
+    recall = patient(lambda settings: CountingMemory(settings, keep=False))
+    await read(recall, tmp_path)
+    paths = [str(put(tmp_path, f"a{number}.py", WHOLE + f"x{number} = 1\n" * 900)) for number in range(200)]
+    for _ in range(3):
+        recall.changed_outside(paths)
+    assert await drafts(recall) == [], "asked before the files are read, answered before"
+    await recall.settled()
+    assert [len(one) for one in reread] == [200]
+    assert REST in await drafts(recall)
+    for path in paths:
+        Path(path).unlink()
+    rules = put(tmp_path, ".gitignore", "b.py\n")
+    put(tmp_path, "b.py")
+    recall.changed_outside([*paths, str(rules), str(tmp_path / "b.py")])
+    await caught_up(recall)
+    assert await drafts(recall) == []
+    await recall.aclose()
+
+
+async def test_a_folder_within_another_can_be_removed(tmp_path: Path) -> None:
+    put(tmp_path, "sub/a.py")
+    recall = patient()
+    await read(recall, tmp_path)
+    await read(recall, tmp_path / "sub")
+    recall.remove_folder(str(tmp_path / "sub"))
+    assert REST in await drafts(recall)
+    await read(recall, tmp_path / "sub")
+    recall.remove_folder(str(tmp_path))
+    assert REST in await drafts(recall)
+    recall.remove_folder(str(tmp_path / "sub"))
     await caught_up(recall)
     assert await drafts(recall) == []
     await recall.aclose()

@@ -34,8 +34,8 @@ def parses(language_id: str, before: str, middle: str, after: str) -> bool | Non
 class Projects:
     """The memories of the folders that holes were cut from, each made when it is first asked.
 
-    The hole's file is remembered as it is without the middle. A file elsewhere that has the same lines around the same
-    middle is a copy, and is left out while its hole is asked.
+    The hole's file is remembered as it is without the middle, and without copies of the hole's lines: the same between
+    the same lines. A file elsewhere that has such a copy is left out while its hole is asked.
     """
 
     def __init__(self) -> None:
@@ -56,10 +56,10 @@ class Projects:
         return found
 
     def _ask(self, memory: ProjectMemory, hole: HoleInFile, uri: str, path: str | None) -> list[tuple[str, float]]:
-        text = hole.prefix + hole.suffix
-        memory.open(uri, path, hole.language_id, text)
-        snapshot = DocumentSnapshot(uri, hole.language_id, 0, text)
-        found = memory.drafts(snapshot, len(hole.prefix), hole.max_lines, hole.min_indent)
+        prefix, suffix = without_copies(hole)
+        memory.open(uri, path, hole.language_id, prefix + suffix)
+        snapshot = DocumentSnapshot(uri, hole.language_id, 0, prefix + suffix)
+        found = memory.drafts(snapshot, len(prefix), hole.max_lines, hole.min_indent)
         memory.close(uri)
         return [(draft.text, draft.score) for draft in found]
 
@@ -83,6 +83,25 @@ class Projects:
             text = path.read_bytes().decode("utf-8", "replace")
             self._plain[path] = "\n".join(_lines(text))
         return self._plain[path]
+
+
+def without_copies(hole: HoleInFile) -> tuple[str, str]:
+    """The texts before and behind a hole, without its line or lines where they stand between the same lines again."""
+    lines = (hole.prefix + hole.middle + hole.suffix).splitlines(keepends=True)
+    first, last = (len(f"{text}.".splitlines()) - 1 for text in (hole.prefix, hole.prefix + hole.middle))
+    numbers = [number for number, line in enumerate(lines) if line.strip()]
+    plain = [lines[number].strip() for number in numbers]
+    own = [place for place, number in enumerate(numbers) if first <= number <= last]
+    n_before = min(1, own[0])
+    whole = plain[own[0] - n_before : own[-1] + 2]
+    copies: set[int] = set()
+    for start in range(len(plain) - len(whole) + 1):
+        if plain[start : start + len(whole)] == whole:
+            copies.update(numbers[start + n_before :][: len(own)])
+    before = "".join(line for number, line in enumerate(lines[:first]) if number not in copies)
+    after = "".join(line for number, line in enumerate(lines[last + 1 :], last + 1) if number not in copies)
+    start, end = len("".join(lines[:first])), len("".join(lines[last + 1 :]))
+    return before + hole.prefix[start:], hole.suffix[: len(hole.suffix) - end] + after
 
 
 def _lines(text: str) -> list[str]:

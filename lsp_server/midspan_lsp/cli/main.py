@@ -89,6 +89,9 @@ def _parser() -> argparse.ArgumentParser:
     doctor = add("doctor", "say what is installed and whether a completion works")
     doctor.set_defaults(command=_doctor)
 
+    stats = add("stats", "say what is kept of each project, and how often it had the middle that was shown")
+    stats.set_defaults(command=_stats)
+
     evaluate = add("evaluate", "measure the middles on held-out code, with the project's memory")
     evaluate.add_argument("arguments", nargs=argparse.REMAINDER, help="as of `python -m midspan_model.evaluation`")
     evaluate.set_defaults(command=_evaluate)
@@ -132,6 +135,12 @@ def _evaluate(options: argparse.Namespace) -> int:
     from midspan_lsp.cli.evaluate import run  # noqa: PLC0415
 
     return run(options.arguments)
+
+
+def _stats(_: argparse.Namespace) -> int:
+    from midspan_lsp.cli.stats import run  # noqa: PLC0415
+
+    return run()
 
 
 def _doctor(_: argparse.Namespace) -> int:

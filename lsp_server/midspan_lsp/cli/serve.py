@@ -28,7 +28,7 @@ def _build_engine(settings: Settings) -> Engine:
     from midspan_lsp.engine.pipeline import Engine  # noqa: PLC0415
     from midspan_lsp.engine.recall import Recall  # noqa: PLC0415
 
-    return Engine(LocalBackend(settings), settings, Recall(settings.memory))
+    return Engine(LocalBackend(settings), settings, Recall(settings.memory, count=settings.stats.enabled))
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from midspan_lsp.memory.memory import ProjectMemory
 
 logger = logging.getLogger(__name__)
+
+FILES = ""
+"""Names, in the place of a folder, the reading of single files."""
 
 _CLOSING_TIMEOUT_S = 0.6
 
@@ -56,11 +59,11 @@ class MemoryThread:
         self._started = True
         return self._worker.submit(lambda: self._run(call, otherwise))
 
-    async def aclose(self) -> None:
-        """Skip what is still to do and let go of the memory; waits for no more than a moment."""
+    async def aclose(self, last: Callable[[ProjectMemory], None]) -> None:
+        """Skip what is still to do but for one call, and let go of the memory; waits for no more than a moment."""
         self._closed = True
         if self._started:
-            closing = asyncio.wrap_future(self._worker.submit(self._let_go))
+            closing = asyncio.wrap_future(self._worker.submit(lambda: self._let_go(last)))
             self._worker.stop()
             await asyncio.wait({closing}, timeout=_CLOSING_TIMEOUT_S)
 
@@ -72,8 +75,12 @@ class MemoryThread:
         self._scans[folder] = memory.scan(folder)
         self.step(folder)
 
+    def begin_files(self, memory: ProjectMemory, paths: Sequence[str]) -> None:
+        """Have files read again; `step` does it. Those begun before have to be done."""
+        self._scans[FILES] = memory.reread(paths)
+
     def step(self, folder: str) -> bool:
-        """Read on for a few milliseconds; whether there is more to do."""
+        """Read on, a folder or `FILES`, for a few milliseconds; whether there is more to do."""
         scan = self._scans.pop(folder, None)
         if scan is None:
             return False
@@ -85,7 +92,7 @@ class MemoryThread:
         return True
 
     def drop_scan(self, folder: str) -> None:
-        """End the reading of a folder where it is."""
+        """End the reading of a folder, or of `FILES`, where it is."""
         scan = self._scans.pop(folder, None)
         close = getattr(scan, "close", None)  # a generator's: what it holds for the time being is given back
         if close is not None:
@@ -102,11 +109,12 @@ class MemoryThread:
             self._log(error)
         return otherwise
 
-    def _let_go(self) -> None:
+    def _let_go(self, last: Callable[[ProjectMemory], None]) -> None:
         try:
             for folder in list(self._scans):
                 self.drop_scan(folder)
             if self._memory is not None:
+                last(self._memory)
                 self._memory.aclose()
         except Exception as error:
             self._log(error)

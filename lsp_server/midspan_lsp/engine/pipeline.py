@@ -114,6 +114,7 @@ class Engine:
             self._latest.finish(snapshot.uri, kind, token)
         if outcome.silence is not None:
             return []
+        self.recall.shown(snapshot, from_project=outcome.source is not None)
         place, stats = Span(offset, offset), outcome.stats
         return [Suggestion(outcome.text, place, outcome.probability, outcome.verdict, stats, outcome.source)]
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,8 @@ from urllib.parse import unquote
 from midspan_lsp.config import MemorySettings
 from midspan_lsp.context.shape import Shape
 from midspan_lsp.documents import DocumentSnapshot, path_of
-from midspan_lsp.engine.memory_thread import MemoryThread, build_memory
+from midspan_lsp.engine.counting import UsageCounter
+from midspan_lsp.engine.memory_thread import FILES, MemoryThread, build_memory
 from midspan_lsp.types import Proposal
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ logger = logging.getLogger(__name__)
 
 LIMIT_S = 0.08
 QUIET_S = 1.5
-_RULES = frozenset({".gitignore", ".ignore", ".midspanignore"})
+RULES = frozenset({".gitignore", ".ignore", ".midspanignore"})
+"""Names of the files that say what is not to be read."""
 
 
 class Recall:
@@ -38,6 +40,7 @@ class Recall:
         settings: the memory's; one that is switched off is never built.
         limit_s: drafts that take longer are none; None: they are waited for.
         quiet_s: a scan pauses for so long after each request and edit.
+        count: whether it is counted, for `midspan stats`, how the memory did.
         build: makes the memory, on its thread.
     """
 
@@ -47,16 +50,19 @@ class Recall:
         *,
         limit_s: float | None = LIMIT_S,
         quiet_s: float = QUIET_S,
+        count: bool = False,
         build: Callable[[MemorySettings], ProjectMemory] = build_memory,
     ) -> None:
         self._usable = settings.enabled
         self._limit_s = limit_s
         self._quiet_s = quiet_s
         self._thread = MemoryThread(settings, build)
+        self._counter = UsageCounter(enabled=count)
         self._quiet_until_s = 0.0
         self._changes: dict[str, Future[None]] = {}
         self._folders: dict[str, None] = {}
         self._to_scan: dict[str, None] = {}
+        self._to_reread: dict[str, None] = {}
         self._scanning: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -73,10 +79,18 @@ class Recall:
 
         try:
             async with asyncio.timeout(self._limit_s):  # a call that is given up before its turn is never made
-                return await asyncio.wrap_future(self._thread.submit(find, ()))
+                found = await asyncio.wrap_future(self._thread.submit(find, ()))
         except TimeoutError:
             logger.debug("the project's memory took too long")
-            return ()
+            found = ()
+        self._counter.asked(self._folders, snapshot.path, proposed=bool(found))
+        if self._counter.is_due():
+            self._tell(self._write_counts)
+        return found
+
+    def shown(self, snapshot: DocumentSnapshot, *, from_project: bool) -> None:
+        """An editor was given a middle for a document."""
+        self._counter.shown(self._folders, snapshot.path, from_project=from_project)
 
     def opened(self, snapshot: DocumentSnapshot) -> None:
         """A document was opened: its text counts now, and its file's no more."""
@@ -103,6 +117,18 @@ class Recall:
         """A file was written or made, or a folder was."""
         self._tell(lambda memory: self._reread(memory, path))
 
+    def changed_outside(self, paths: Sequence[str]) -> None:
+        """Files were written, made or deleted, perhaps not by the editor: they are read again in the background.
+
+        Needs a running loop.
+        """
+        rules = [path for path in paths if Path(path).name in RULES]
+        for path in rules:
+            self.saved(path)
+        if self._usable and len(rules) < len(paths):
+            self._to_reread.update(dict.fromkeys(path for path in paths if path not in rules))
+            self._read_on()
+
     def renamed(self, uri: str, new_uri: str) -> None:
         """A file or folder has another name."""
         path, new_path = path_of(uri), path_of(new_uri)
@@ -120,7 +146,7 @@ class Recall:
 
         def forget(memory: ProjectMemory) -> None:
             memory.forget(path)
-            if Path(path).name in _RULES:
+            if Path(path).name in RULES:
                 self._reread(memory, path)
 
         self._tell(forget)
@@ -140,6 +166,7 @@ class Recall:
         def leave(memory: ProjectMemory) -> None:
             self._thread.drop_scan(folder)
             memory.leave(folder)
+            self._rescan(Path(os.path.realpath(folder)))  # its rules count no more for those above and below
 
         self._tell(leave)
 
@@ -153,7 +180,12 @@ class Recall:
         self._usable = False
         if self._scanning is not None:
             self._scanning.cancel()
-        await self._thread.aclose()
+        await self._thread.aclose(self._write_counts)
+
+    def _write_counts(self, memory: ProjectMemory) -> None:
+        """On the thread."""
+        if counts := self._counter.take():
+            memory.add_usage(counts)
 
     def _rest(self) -> None:
         """The user is at work: scans pause."""
@@ -169,14 +201,22 @@ class Recall:
         # its rules count at once, though the reading may have to wait
         self._tell(lambda memory: self._thread.begin_scan(memory, folder))
         self._to_scan[folder] = None
+        self._read_on()
+
+    def _read_on(self) -> None:
         if self._scanning is None or self._scanning.done():
             self._scanning = asyncio.get_running_loop().create_task(self._scan())
 
     async def _scan(self) -> None:
         """Reads folder after folder; each step is a call of its own, so that requests get in between."""
-        while self._to_scan:
-            folder = next(iter(self._to_scan))
-            del self._to_scan[folder]
+        while self._to_scan or self._to_reread:
+            if self._to_reread:
+                paths, self._to_reread = list(self._to_reread), {}
+                self._tell(lambda memory, paths=paths: self._thread.begin_files(memory, paths))
+                folder = FILES
+            else:
+                folder = next(iter(self._to_scan))
+                del self._to_scan[folder]
             more = True
             while more:
                 wait_s = self._quiet_until_s - time.monotonic()
@@ -189,11 +229,14 @@ class Recall:
     def _reread(self, memory: ProjectMemory, path: str) -> None:
         """On the thread: reads a file at once; what a folder or new rules of what is ignored concern, by a scan."""
         real = Path(os.path.realpath(path))
-        is_rules = real.name in _RULES
+        is_rules = real.name in RULES
         if not is_rules and not real.is_dir():
             memory.refresh(path)
             return
-        place = real.parent if is_rules else real
+        self._rescan(real.parent if is_rules else real)
+
+    def _rescan(self, place: Path) -> None:
+        """On the thread: has the folders read again that a place lies in, or that lie in it."""
         for folder in list(self._folders):
             known = Path(os.path.realpath(folder))
             if self._loop is not None and (place.is_relative_to(known) or known.is_relative_to(place)):

@@ -50,6 +50,7 @@ def register(server: MidspanServer) -> None:
     server.feature(lsp.WORKSPACE_DID_CREATE_FILES, files)(did_create_files)
     server.feature(lsp.WORKSPACE_DID_RENAME_FILES, files)(did_rename_files)
     server.feature(lsp.WORKSPACE_DID_DELETE_FILES, files)(did_delete_files)
+    server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)(did_change_watched_files)
     # without options pygls would not advertise it
     server.feature(lsp.TEXT_DOCUMENT_INLINE_COMPLETION, lsp.InlineCompletionOptions())(inline_completion)
 
@@ -66,6 +67,7 @@ def initialize(ls: MidspanServer, params: lsp.InitializeParams) -> None:
 def initialized(ls: MidspanServer, params: lsp.InitializedParams) -> None:  # noqa: ARG001
     """Starts loading: not earlier, for the reply must not wait for it."""
     ls.start()
+    ls.watch_files()
 
 
 # What comes before there is an engine, it is told when there is.
@@ -124,6 +126,12 @@ def did_delete_files(ls: MidspanServer, params: lsp.DeleteFilesParams) -> None:
         path = path_of(file.uri)
         if ls.engine is not None and path is not None:
             ls.engine.recall.deleted(path)
+
+
+def did_change_watched_files(ls: MidspanServer, params: lsp.DidChangeWatchedFilesParams) -> None:
+    """Has files looked at again that another program may have written."""
+    if ls.engine is not None:
+        ls.engine.recall.changed_outside([path for change in params.changes if (path := path_of(change.uri))])
 
 
 def null_on_failure(

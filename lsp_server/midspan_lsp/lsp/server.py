@@ -14,10 +14,12 @@ from pygls.lsp.server import LanguageServer
 from midspan_lsp import __version__
 from midspan_lsp.config import Settings, read_settings
 from midspan_lsp.documents import DocumentSnapshot, PositionEncoding, path_of
+from midspan_lsp.engine.recall import RULES
 from midspan_lsp.errors import InfillError
 from midspan_lsp.lsp.convert import encoding_of
 from midspan_lsp.lsp.progress import LoadingProgress
 from midspan_lsp.lsp.protocol import MidspanProtocol
+from midspan_lsp.memory.languages import ENDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CLOSING_TIMEOUT_S = 1.0
+WATCHED = f"**/{{{','.join(['*' + ending for ending in ENDINGS] + sorted(RULES))}}}"
+"""The files that are watched: code, and what says which of it is ignored."""
 
 
 class MidspanServer(LanguageServer):
@@ -96,6 +100,14 @@ class MidspanServer(LanguageServer):
             self.tell(lsp.MessageType.Warning, f"Midspan cannot use these settings:\n{lines}")
         if self._starting is None:
             self._starting = asyncio.get_running_loop().create_task(self._load())
+
+    def watch_files(self) -> None:
+        """Asks the editor, if it offers that, to tell of files that change outside of it too."""
+        offered = self.client_capabilities.workspace and self.client_capabilities.workspace.did_change_watched_files
+        if self.settings.memory.enabled and offered and offered.dynamic_registration:
+            options = lsp.DidChangeWatchedFilesRegistrationOptions([lsp.FileSystemWatcher(WATCHED)])
+            method = lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES
+            self.client_register_capability(lsp.RegistrationParams([lsp.Registration(method, method, options)]))
 
     def open_document(self, uri: str) -> DocumentSnapshot | None:
         """A document as it stands, or None if the editor has not opened it: the disk is never read."""

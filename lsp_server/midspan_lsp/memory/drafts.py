@@ -11,6 +11,7 @@ import numpy as np
 from midspan_lsp.memory.continuations import N_BEHIND, Continuation, Cursor, continuation, indent_step, n_needed
 from midspan_lsp.memory.index import TokenIndex
 from midspan_lsp.memory.matching import MAX_DEPTH, Place, find_places
+from midspan_lsp.memory.naming import by_words
 from midspan_lsp.memory.scoring import Evidence, scores
 from midspan_lsp.memory.secrets import holds_secret
 from midspan_lsp.memory.segments import Document, Segment
@@ -130,7 +131,7 @@ def _read(
     lines = [last_line(vocabulary.string(token)) for token in before[breaks].tolist()]
     there = lines[-1] if lines else ""
     names, depth = _names(vocabulary, ids, place, cursor)
-    one = continuation(tokens, there, names, cursor)
+    one = continuation(tokens, there, names | by_words(names, tokens, vocabulary), cursor)
     if one is None:
         return None
     literal = continuation(tokens, there, {}, cursor) if names else one

@@ -35,6 +35,8 @@ _FAMILIES = {
     "protobuf": "proto proto3 .proto",
 }
 _OF = {word: family for family, words in _FAMILIES.items() for word in words.split()}
+ENDINGS = tuple(word for word in _OF if word.startswith("."))
+"""Of the names of files that hold code."""
 
 
 def family_of(language_id: str, name: str = "") -> str:

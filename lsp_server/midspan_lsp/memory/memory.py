@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from midspan_lsp.config import MemorySettings
@@ -11,12 +11,14 @@ from midspan_lsp.documents import DocumentSnapshot
 from midspan_lsp.memory.continuations import cursor_of
 from midspan_lsp.memory.drafts import RetrievedDraft, find_drafts
 from midspan_lsp.memory.files import add_file
+from midspan_lsp.memory.folders import Folders
 from midspan_lsp.memory.index import TokenIndex
 from midspan_lsp.memory.languages import family_of
 from midspan_lsp.memory.secrets import is_secret_file
 from midspan_lsp.memory.segments import Document
 from midspan_lsp.memory.stats import MemoryStats, Opened, Pause
-from midspan_lsp.memory.store import Store, memory_folder
+from midspan_lsp.memory.store import Store
+from midspan_lsp.memory.usage import Usage
 from midspan_lsp.memory.workspace import SourceFile, Workspace
 
 _FULL = 0.95  # of the bound: a scan stops there, so that what is opened then need not push out anything
@@ -33,11 +35,9 @@ class ProjectMemory:
 
     def __init__(self, settings: MemorySettings, folder: Path | None = None, *, keep: bool = True) -> None:
         self._settings = settings
-        self._folder = folder
-        self._keep = keep
+        self._folders = Folders(settings, folder, keep=keep)
         self._index = TokenIndex()
         self._opened: dict[str, Opened] = {}
-        self._workspaces: dict[str, tuple[Workspace, Store | None]] = {}
         self._clock = 0
         self._n_scanned = 0
         self._n_requests = 0
@@ -47,9 +47,8 @@ class ProjectMemory:
         """A document was opened: from now on its text counts, not its file's. Secret and ignored ones are left out."""
         real = os.path.realpath(path) if path else ""
         self._opened[uri] = Opened(real, family_of(language_id, path or uri))
-        if real:
-            self._index.remove(real)
         self.change(uri, text)
+        self._index.remove(real)
 
     def change(self, uri: str, text: str) -> None:
         """An open document has another text. Unknown documents are ignored."""
@@ -77,31 +76,40 @@ class ProjectMemory:
 
     def refresh(self, path: str) -> None:
         """A file was written: read it again, if it is a workspace's and not open."""
-        real = os.path.realpath(path)
-        if any(opened.path == real for opened in self._opened.values()) or not self._settings.enabled:
+        for _ in self.reread([path]):
+            pass
+
+    def reread(self, paths: Sequence[str]) -> Iterator[None]:
+        """Files were written or are gone: reads them again where `refresh` would; yields every few milliseconds."""
+        if not self._settings.enabled:
             return
-        for workspace, store in self._workspaces.values():
-            file = workspace.source_file(real)
+        pause = Pause()
+        for path in paths:
+            real = os.path.realpath(path)
+            if any(opened.path == real for opened in self._opened.values()):
+                continue
+            file = self._folders.source_file(real)
             if file is not None:
                 self._clock += 1
-                for _ in add_file(self._index, workspace, store, file, self._clock):
-                    pass
+                held, *others = self._folders.holding(real)
+                for _, store in others:
+                    if store is not None:
+                        store.delete(real)  # what it has is out of date
+                for _ in add_file(self._index, *held, file, self._clock):
+                    if pause.due():
+                        yield
                 self._drop_least_recent()
-                return
-        self.forget(real)
+            elif not Path(real).is_dir():  # one that is there is for a scan
+                self.forget(real)
+            if pause.due():
+                yield
 
     def forget(self, path: str) -> None:
         """A file or folder is gone, or is not to be remembered any more; documents still open stay until closed."""
         real = os.path.realpath(path)
-        for document in self._index.documents():
-            if document.text is None and (
-                document.key == real or document.key.startswith(real.rstrip(os.sep) + os.sep)
-            ):
-                self._index.remove(document.key)
-        for workspace, store in self._workspaces.values():
-            if store is not None and (workspace.holds(real) or real == workspace.folder):
-                store.delete(real)
-                store.flush()
+        for key in self._index.files_of(real):
+            self._index.remove(key)
+        self._folders.forget(real)
 
     def renamed(self, uri: str, new_uri: str, path: str | None = None, new_path: str | None = None) -> None:
         """A document or file has another name."""
@@ -128,7 +136,7 @@ class ProjectMemory:
         """
         if not self._settings.enabled:
             return
-        workspace, store = self._workspace(str(folder))
+        workspace, store = self._folders.enter(str(folder))
         self._leave_out_ignored()
         pause = Pause()
         found: list[SourceFile] = []
@@ -145,7 +153,8 @@ class ProjectMemory:
         for file in found:
             if self._index.n_bytes > limit:
                 break
-            if any(opened.path == file.path for opened in self._opened.values()):
+            is_open = any(opened.path == file.path for opened in self._opened.values())
+            if is_open or (len(self._folders.holding(file.path)) > 1 and not self._folders.may_read(file.path)):
                 continue
             self._n_scanned += 1
             for _ in add_file(self._index, workspace, store, file, -self._n_scanned):
@@ -159,12 +168,11 @@ class ProjectMemory:
             store.flush()
 
     def leave(self, folder: str | Path) -> None:
-        """A workspace folder is no more: its files are forgotten, its store is kept for the next time."""
-        real = os.path.realpath(folder)
-        _, store = self._workspaces.pop(real, (None, None))
-        if store is not None:
-            store.close()
-        self.forget(real)
+        """A workspace folder is no more: its files are forgotten, but for those of another; its store is kept."""
+        self._folders.leave(str(folder))
+        for key in self._index.files_of(os.path.realpath(folder)):
+            if not self._folders.holding(key):
+                self._index.remove(key)
 
     def drafts(
         self, snapshot: DocumentSnapshot, offset: int, max_lines: int = 1, min_indent: int | None = None
@@ -193,29 +201,17 @@ class ProjectMemory:
         index = self._index
         return MemoryStats(len(index), len(self._opened), index.n_tokens, index.n_bytes, self._n_requests, self._n_hits)
 
+    def add_usage(self, counts: Mapping[str, Usage]) -> None:
+        """Keep counts by workspace folder, where stores are kept."""
+        self._folders.add_usage(counts)
+
     def aclose(self) -> None:
         """Let go of the stores."""
-        for _, store in self._workspaces.values():
-            if store is not None:
-                store.close()
-        self._workspaces.clear()
-
-    def _workspace(self, folder: str) -> tuple[Workspace, Store | None]:
-        """A folder's rules, read afresh, and its store."""
-        real = os.path.realpath(folder)
-        workspace = Workspace(Path(real), self._settings.ignore, self._settings.max_file_kilobytes * 1024)
-        store = self._workspaces[real][1] if real in self._workspaces else None
-        if store is None and self._keep:
-            store = Store(self._folder or memory_folder(), real)
-        self._workspaces[real] = (workspace, store)
-        return workspace, store
+        self._folders.close()
 
     def _may_hold(self, uri: str, path: str) -> bool:
         """Whether an open document may be remembered."""
-        if is_secret_file(path or uri):
-            return False
-        holding = [workspace for workspace, _ in self._workspaces.values() if path and workspace.holds(path)]
-        return all(workspace.may_read(path) for workspace in holding)
+        return not is_secret_file(path or uri) and self._folders.may_read(path)
 
     def _leave_out_ignored(self) -> None:
         for uri, opened in self._opened.items():

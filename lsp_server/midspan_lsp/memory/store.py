@@ -14,6 +14,7 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -36,6 +37,38 @@ def memory_folder() -> Path:
     # not `Path.expanduser`, which raises where there is no such user
     base = Path(os.path.expanduser(chosen)).absolute() if chosen else platformdirs.user_cache_path("midspan", False)
     return base / "memory"
+
+
+@dataclass(frozen=True)
+class StoreSummary:
+    """How much of a workspace is kept, on the disk.
+
+    Attributes:
+        workspace: absolute path of the folder.
+        n_files: files.
+        n_tokens: of all of them.
+        n_bytes: the store's.
+    """
+
+    workspace: str
+    n_files: int
+    n_tokens: int
+    n_bytes: int
+
+
+def summaries(folder: Path) -> list[StoreSummary]:
+    """What the stores hold; those that cannot be read are left out, and none is changed."""
+    found: list[StoreSummary] = []
+    for path in sorted(folder.glob("*.sqlite")):
+        try:
+            with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_BUSY_S)) as kept:
+                ((workspace,),) = kept.execute("SELECT workspace FROM about").fetchall()
+                sizes = [len(zlib.decompress(row[0])) for row in kept.execute("SELECT numbers FROM files")]
+                n_tokens = sum(sizes) // np.dtype(np.int32).itemsize
+                found.append(StoreSummary(workspace, len(sizes), n_tokens, path.stat().st_size))
+        except _FAILURES as error:
+            _logger.debug("a store of the memory cannot be read: %s", error)
+    return found
 
 
 class Store:
@@ -91,10 +124,12 @@ class Store:
 
     def delete(self, path: str) -> None:
         """Forget a file, or all files of a folder."""
-        below = path.rstrip(os.sep) + os.sep
+        folder = path.rstrip(os.sep)
+        # by the order of paths, so that not every row is looked at
+        first, behind = folder + os.sep, folder + chr(ord(os.sep) + 1)
         self._try(
             lambda connection: connection.execute(
-                "DELETE FROM files WHERE path = ? OR substr(path, 1, ?) = ?", (path, len(below), below)
+                "DELETE FROM files WHERE path = ? OR (path > ? AND path < ?)", (path, first, behind)
             )
         )
 

@@ -13,7 +13,7 @@ from midspan_lsp.memory.tokens import KIND_BITS, KIND_MASK, kind_of
 Ids = npt.NDArray[np.int32]
 """Token ids, shape (n,): a string's number, its kind in the three lowest bits. 0 is the separator."""
 
-_TABLE_BYTES = 130  # of one string: its entries in the dictionary, the list and the two arrays
+_TABLE_BYTES = 134  # of one string: its entries in the dictionary, the list and the three arrays
 
 _LEAST_ROOM = 1024
 
@@ -27,10 +27,14 @@ class Vocabulary:
         self._free: list[int] = []
         self._counts = np.zeros(_LEAST_ROOM, np.int32)
         self._lengths = np.zeros(_LEAST_ROOM, np.int32)
+        self._firsts = np.zeros(_LEAST_ROOM, np.int32)
         self._string_bytes = 0
 
     def __len__(self) -> int:
         return len(self._id_of)
+
+    def __contains__(self, string: object) -> bool:
+        return string in self._id_of
 
     @property
     def size(self) -> int:
@@ -52,20 +56,21 @@ class Vocabulary:
                 if string not in id_of:
                     self._add(string)
             ids = np.fromiter(map(id_of.__getitem__, strings), np.int32, len(strings))
-        np.add.at(self._counts, ids >> KIND_BITS, 1)
+        self.take_ids(ids)
         return ids
 
     def take_ids(self, ids: Ids) -> None:
         """Count one more occurrence of each of these known ids."""
-        np.add.at(self._counts, ids >> KIND_BITS, 1)
+        occurrences = np.bincount(ids >> KIND_BITS)
+        self._counts[: len(occurrences)] += occurrences.astype(np.int32)
 
     def release(self, ids: Ids) -> None:
         """Take back the count of these occurrences; strings without any are forgotten."""
         numbers = ids >> KIND_BITS
-        np.subtract.at(self._counts, numbers, 1)
-        gone = np.unique(numbers[self._counts[numbers] == 0])
-        numbers_gone: list[int] = gone.tolist()
-        for number in numbers_gone:
+        occurrences = np.bincount(numbers)
+        self._counts[: len(occurrences)] -= occurrences.astype(np.int32)
+        gone: list[int] = numbers[self._counts[numbers] == 0].tolist()
+        for number in dict.fromkeys(gone):
             if number:
                 string: str = self._strings[number]
                 self._string_bytes -= getsizeof(string)
@@ -81,9 +86,20 @@ class Vocabulary:
         """The string of an id."""
         return self._strings[token_id >> KIND_BITS]
 
+    def count(self, token_id: int) -> int:
+        """How often a token occurs; an unknown one never does."""
+        return int(self._counts[token_id >> KIND_BITS]) if token_id > 0 else 0
+
+    def numbers(self, ids: Ids) -> Ids:
+        """Each id's string number; same shape."""
+        return ids >> KIND_BITS
+
     def that_begin_with(self, start: str) -> npt.NDArray[np.bool_]:
-        """For each string number whether its string begins so, shape (size,)."""
-        return np.fromiter([string.startswith(start) for string in self._strings], np.bool_, len(self._strings))
+        """For each string number whether its string begins so, shape (size,); `start` has a character at least."""
+        begin = np.zeros(self.size, np.bool_)
+        numbers = np.flatnonzero(self._firsts[: self.size] == ord(start[0]))
+        begin[numbers] = [self._strings[number].startswith(start) for number in numbers.tolist()]
+        return begin
 
     def lengths(self, ids: Ids) -> Ids:
         """Code points of each id's string; same shape."""
@@ -107,9 +123,10 @@ class Vocabulary:
         new_ids = np.zeros(len(old), np.int32)
         numbers = [token_id >> KIND_BITS for token_id in id_of.values()]
         room = max(_LEAST_ROOM, 2 * len(numbers))
-        counts, lengths = np.zeros(room, np.int32), np.zeros(room, np.int32)
-        counts[1 : len(numbers) + 1], lengths[1 : len(numbers) + 1] = self._counts[numbers], self._lengths[numbers]
-        self._counts, self._lengths = counts, lengths
+        self._counts, self._lengths, self._firsts = (
+            np.concatenate([np.zeros(1, np.int32), array[numbers], np.zeros(room - len(numbers) - 1, np.int32)])
+            for array in (self._counts, self._lengths, self._firsts)
+        )
         self._strings = ["", *[old[number] for number in numbers]]
         self._free = []
         ids = [(new << KIND_BITS) | (token_id & KIND_MASK) for new, token_id in enumerate(id_of.values(), 1)]
@@ -125,8 +142,10 @@ class Vocabulary:
             number = len(self._strings)
             self._strings.append(string)
             if number == len(self._counts):
-                self._counts = np.concatenate([self._counts, np.zeros(number, np.int32)])
-                self._lengths = np.concatenate([self._lengths, np.zeros(number, np.int32)])
-        self._lengths[number] = len(string)
+                self._counts, self._lengths, self._firsts = (
+                    np.concatenate([array, np.zeros(number, np.int32)])
+                    for array in (self._counts, self._lengths, self._firsts)
+                )
+        self._lengths[number], self._firsts[number] = len(string), ord(string[0])
         self._string_bytes += getsizeof(string)
         self._id_of[string] = (number << KIND_BITS) | kind_of(string)
