@@ -33,21 +33,25 @@ class Canvas:
     healed: bytes
 
 
-def build_canvas(prefix: str, suffix: str, tokenizer: Tokenizer, model: ModelConfig, config: DenoiseConfig) -> Canvas:
+def build_canvas(
+    prefix: str, suffix: str, tokenizer: Tokenizer, model: ModelConfig, config: DenoiseConfig, neighbour: str = ""
+) -> Canvas:
     """The canvas of two texts, cut to the budgets of `config`.
 
     The far end of a long prefix is cut in strides of half the budget, so that its first token, and with it the
-    cache, stands still while one types.
+    cache, stands still while one types. A neighbour, lines of another place that are like the prefix, stands in front
+    and takes its tokens from the prefix's budget.
     """
     prefix_ids, healed = _back_up(prefix, tokenizer)
-    budget = config.prefix_tokens - 1
+    neighbour_ids = _whole_lines(neighbour, tokenizer, min(config.neighbour_tokens, config.prefix_tokens // 2))
+    budget = config.prefix_tokens - 1 - len(neighbour_ids)
     if len(prefix_ids) > budget:
         stride = max(1, budget // 2)
         prefix_ids = prefix_ids[-(-(len(prefix_ids) - budget) // stride) * stride :]
     n_suffix = min(config.suffix_tokens, model.suffix_room) - 1
     near = suffix[: max(n_suffix, 0) * CHARACTERS_PER_TOKEN]
     suffix_ids = tokenizer.encode(near)[: max(n_suffix, 0)]
-    return Canvas((model.suffix_id, *suffix_ids), (model.prefix_id, *prefix_ids), healed)
+    return Canvas((model.suffix_id, *suffix_ids), (model.prefix_id, *neighbour_ids, *prefix_ids), healed)
 
 
 def tokenise_middles(
@@ -72,6 +76,19 @@ def tokenise_middles(
             found[index] = token_ids
             room -= len(token_ids)
     return found
+
+
+def _whole_lines(text: str, tokenizer: Tokenizer, most: int) -> list[int]:
+    """Tokens of as many of a text's first lines as fit, and of a blank line behind them."""
+    lines = text[: most * CHARACTERS_PER_TOKEN].splitlines(keepends=True)
+    if lines and len(text) > most * CHARACTERS_PER_TOKEN:
+        lines.pop()  # cut somewhere
+    while lines:
+        ids = tokenizer.encode("".join(lines).rstrip("\r\n") + "\n\n")
+        if len(ids) <= most:
+            return ids
+        lines = lines[: min(len(lines) - 1, len(lines) * most // len(ids) + 1)]
+    return []
 
 
 def _back_up(prefix: str, tokenizer: Tokenizer) -> tuple[list[int], bytes]:

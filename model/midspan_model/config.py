@@ -69,6 +69,7 @@ class DenoiseConfig:
         max_blocks: most blocks of one middle.
         max_line_blocks: the same where one line is wanted; two hold 98 % of single-line middles.
         prefix_tokens: most tokens of the prefix.
+        neighbour_tokens: so many of them at most are lines of another place that are like the prefix.
         suffix_tokens: most tokens of the suffix, its first special token included.
         typing: type the middle, from left to right with look-ahead (`typewriter.py`).
         max_proposals: middles from elsewhere that are read.
@@ -86,6 +87,7 @@ class DenoiseConfig:
     max_blocks: int = 4
     max_line_blocks: int = 2
     prefix_tokens: int = 512
+    neighbour_tokens: int = 160
     suffix_tokens: int = 48
     typing: bool = True
     look_ahead: int = 0

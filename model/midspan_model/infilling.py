@@ -12,7 +12,7 @@ from torch import Tensor
 from midspan_model.architecture import Transformer
 from midspan_model.calibration import Calibrator, features_of_place
 from midspan_model.candidates import WORTH_TYPING, Candidate, Candidates
-from midspan_model.canvas import build_canvas, tokenise_middles
+from midspan_model.canvas import Canvas, build_canvas, tokenise_middles
 from midspan_model.config import DenoiseConfig
 from midspan_model.context_encoding import encode_context
 from midspan_model.denoising import policies
@@ -65,7 +65,7 @@ class Infiller:
             the middle; None if cancelled, or if time was up before what precedes the cursor was reproduced.
         """
         began_s = time.perf_counter()
-        canvas = build_canvas(question.prefix, question.suffix, self.tokenizer, self.trunk.config, self.config)
+        canvas = self.canvas(question)
         place = features_of_place(question.prefix, question.suffix, question.max_lines, question.language_id)
         candidates = Candidates(place, question.proposals, self.calibrator)
         floor = candidates.least_confidence(question.least)
@@ -98,6 +98,11 @@ class Infiller:
                 (one.growth.spell()[0], candidates.features(one)) for one in candidates.found if one is not best
             ),
         )
+
+    def canvas(self, question: Question) -> Canvas:
+        """The known tokens around the middle."""
+        texts, model = (question.prefix, question.suffix), self.trunk.config
+        return build_canvas(*texts, self.tokenizer, model, self.config, question.neighbour)
 
     def _propose_and_type(self, task: Task, candidates: Candidates) -> None:
         """Read all proposals at once, and go on typing from where the model would not have typed the best."""

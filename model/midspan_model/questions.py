@@ -28,6 +28,19 @@ class Proposal:
 
 
 @dataclass(frozen=True)
+class Recalled:
+    """What somebody else knows of a place.
+
+    Attributes:
+        proposals: middles, the best first.
+        neighbour: lines of another place that are like those before it.
+    """
+
+    proposals: tuple[Proposal, ...] = ()
+    neighbour: str = ""
+
+
+@dataclass(frozen=True)
 class Question:
     """What is asked: the texts on both sides, and how far the middle may go.
 
@@ -39,6 +52,7 @@ class Question:
         least: a middle less likely to be right than this is not wanted, and may stop as soon as it is.
         language_id: as an editor names it, or "".
         proposals: middles from elsewhere, the best first; each is an answer if the model finds none that is likelier.
+        neighbour: lines of another place that are like the prefix, to be read in front of it.
         draft: an earlier answer to the same question, to be mended.
     """
 
@@ -49,6 +63,7 @@ class Question:
     least: float = 0.0
     language_id: str = ""
     proposals: tuple[Proposal, ...] = ()
+    neighbour: str = ""
     draft: Draft | None = None
 
 

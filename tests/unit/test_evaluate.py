@@ -35,9 +35,9 @@ def hole(root: Path, name: str, text: str, middle: str) -> HoleInFile:
 
 def test_what_stands_elsewhere_is_proposed(tmp_path: Path) -> None:
     (tmp_path / "other.py").write_text(OTHER, encoding="utf-8")
-    found = Projects().propose(hole(tmp_path, "a.py", FILE, "width, height)\n    return".partition("\n")[0]))
+    found, _ = Projects().recall(hole(tmp_path, "a.py", FILE, "width, height)\n    return".partition("\n")[0]))
     assert all(0 <= score <= 1 for _, score in found)
-    found = Projects().propose(hole(tmp_path, "b.py", OTHER.replace("volume", "space"), "check(width, height)"))
+    found, _ = Projects().recall(hole(tmp_path, "b.py", OTHER.replace("volume", "space"), "check(width, height)"))
     assert found[0][0] == "check(width, height)"
 
 
@@ -46,15 +46,15 @@ def test_a_hole_finds_neither_its_own_text_nor_a_copy_of_its_file(tmp_path: Path
     projects = Projects()
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "copy.py").write_text("# a copy\n" + FILE, encoding="utf-8")
-    assert all("one.height" not in text for text, _ in projects.propose(asked))
-    again = projects.propose(HoleInFile(**{**vars(asked), "prefix": asked.prefix.replace("found += ", "other += ")}))
+    assert all("one.height" not in text for text, _ in projects.recall(asked)[0])
+    again, _ = projects.recall(HoleInFile(**{**vars(asked), "prefix": asked.prefix.replace("found += ", "other += ")}))
     assert any("one.height" in text for text, _ in again), "only while its own hole is asked is a copy left out"
 
 
 def test_a_hole_of_no_project_has_its_own_text(tmp_path: Path) -> None:
     asked = hole(tmp_path, "a.py", FILE + FILE.replace("return found", "return -found"), "area(one.width, one.height)")
     alone = HoleInFile(None, Path("a.py"), *list(vars(asked).values())[2:])
-    assert Projects().propose(alone)[0][0] == "area(one.width, one.height)"
+    assert Projects().recall(alone)[0][0][0] == "area(one.width, one.height)"
 
 
 def test_a_hole_s_lines_are_taken_out_of_its_own_file_where_they_are_copied_to(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_hole_s_lines_are_taken_out_of_its_own_file_where_they_are_copied_to(t
             assert before.endswith("        found += ")
             assert after.startswith("\n    return ")
             assert (before + after).count("found += area(one") == (not is_copy)
-            proposed = [middle for middle, _ in Projects().propose(asked)]
+            proposed = [middle for middle, _ in Projects().recall(asked)[0]]
             assert ("area(one.width, one.height)" in proposed) is not is_copy
 
 

@@ -11,32 +11,33 @@ from midspan_lsp.types import HoleInFile
 
 if TYPE_CHECKING:
     from midspan_model.evaluation.holes import Hole
-    from midspan_model.questions import Proposal
+    from midspan_model.questions import Recalled
 
 
 def evaluate(
     arguments: Sequence[str],
     parses: Callable[[str, str, str, str], bool | None],
-    propose: Callable[[HoleInFile], list[tuple[str, float]]],
+    recall: Callable[[HoleInFile], tuple[list[tuple[str, float]], str]],
 ) -> int:
     """The model's evaluation, with what only the server knows; the exit status.
 
     Args:
         arguments: of its command line.
         parses: (language id, text before, middle, text behind) -> whether the whole parses, if that is known.
-        propose: middles from the project and their chances, best first.
+        recall: middles from the project and their chances, best first; and lines like those before the hole.
 
     Raises:
         InfillError: packages are missing.
     """
     check_installed()
     from midspan_model.evaluation.command import main  # noqa: PLC0415
-    from midspan_model.questions import Proposal  # noqa: PLC0415
+    from midspan_model.questions import Proposal, Recalled  # noqa: PLC0415
 
-    def proposals(root: Path | None, hole: Hole) -> list[Proposal]:
+    def recalled(root: Path | None, hole: Hole) -> Recalled:
         path = Path(hole.origin) if root is None else root.parent / hole.origin
         texts = (hole.prefix, hole.middle, hole.suffix)
         asked = HoleInFile(root, path, hole.language_id, *texts, hole.max_lines, hole.min_indent)
-        return [Proposal(text, score) for text, score in propose(asked)]
+        proposals, neighbour = recall(asked)
+        return Recalled(tuple(Proposal(text, score) for text, score in proposals), neighbour)
 
-    return main(arguments, parses, proposals)
+    return main(arguments, parses, recalled)

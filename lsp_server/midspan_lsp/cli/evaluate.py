@@ -18,7 +18,7 @@ _PARSE_LIMIT_S = 5.0
 
 def run(arguments: Sequence[str]) -> int:
     """Evaluate with these arguments; the exit status."""
-    return evaluate(arguments, parses, Projects().propose)
+    return evaluate(arguments, parses, Projects().recall)
 
 
 def parses(language_id: str, before: str, middle: str, after: str) -> bool | None:
@@ -42,8 +42,8 @@ class Projects:
         self._memories: dict[Path, ProjectMemory] = {}
         self._plain: dict[Path, str] = {}
 
-    def propose(self, hole: HoleInFile) -> list[tuple[str, float]]:
-        """Texts and their chances, best first."""
+    def recall(self, hole: HoleInFile) -> tuple[list[tuple[str, float]], str]:
+        """Texts and their chances, best first; and lines that are like those before the hole."""
         if hole.root is None:
             return self._ask(ProjectMemory(MemorySettings(), keep=False), hole, f"untitled:{hole.path}", None)
         memory = self._memory(hole.root)
@@ -55,13 +55,16 @@ class Projects:
             memory.refresh(str(path))
         return found
 
-    def _ask(self, memory: ProjectMemory, hole: HoleInFile, uri: str, path: str | None) -> list[tuple[str, float]]:
+    def _ask(
+        self, memory: ProjectMemory, hole: HoleInFile, uri: str, path: str | None
+    ) -> tuple[list[tuple[str, float]], str]:
         prefix, suffix = without_copies(hole)
         memory.open(uri, path, hole.language_id, prefix + suffix)
         snapshot = DocumentSnapshot(uri, hole.language_id, 0, prefix + suffix)
         found = memory.drafts(snapshot, len(prefix), hole.max_lines, hole.min_indent)
+        neighbour = memory.neighbour(snapshot, len(prefix))
         memory.close(uri)
-        return [(draft.text, draft.score) for draft in found]
+        return [(draft.text, draft.score) for draft in found], neighbour
 
     def _memory(self, root: Path) -> ProjectMemory:
         if root not in self._memories:

@@ -14,6 +14,7 @@ from midspan_lsp.memory.files import add_file
 from midspan_lsp.memory.folders import Folders
 from midspan_lsp.memory.index import TokenIndex
 from midspan_lsp.memory.languages import family_of
+from midspan_lsp.memory.neighbours import Neighbours
 from midspan_lsp.memory.secrets import is_secret_file
 from midspan_lsp.memory.segments import Document
 from midspan_lsp.memory.stats import MemoryStats, Opened, Pause
@@ -38,6 +39,7 @@ class ProjectMemory:
         self._folders = Folders(settings, folder, keep=keep)
         self._index = TokenIndex()
         self._opened: dict[str, Opened] = {}
+        self._neighbours = Neighbours(self._index)
         self._clock = 0
         self._n_scanned = 0
         self._n_requests = 0
@@ -70,6 +72,7 @@ class ProjectMemory:
     def close(self, uri: str) -> None:
         """A document was closed: its file counts again, if it is a workspace's; else it is forgotten."""
         opened = self._opened.pop(uri, None)
+        self._neighbours.forget(uri)
         self._index.remove(uri)
         if opened is not None and opened.path:
             self.refresh(opened.path)
@@ -188,13 +191,24 @@ class ProjectMemory:
         if not self._settings.enabled:
             return []
         self.change(snapshot.uri, snapshot.text)
-        opened = self._opened.get(snapshot.uri)
-        family = opened.family if opened else family_of(snapshot.language_id, snapshot.uri)
         cursor = cursor_of(snapshot.text[:offset], snapshot.text[offset:], max_lines, min_indent)
-        found = find_drafts(self._index, self._index.get(snapshot.uri), family, offset, cursor)
+        found = find_drafts(self._index, self._index.get(snapshot.uri), self._family(snapshot), offset, cursor)
         self._n_requests += 1
         self._n_hits += bool(found)
         return found
+
+    def neighbour(self, snapshot: DocumentSnapshot, offset: int) -> str:
+        """Lines of the project that are like those before a cursor, the same ones while one types; "" if none are.
+
+        Args:
+            snapshot: the document as it stands; need not be open.
+            offset: of the cursor, in code points.
+        """
+        if not self._settings.enabled:
+            return ""
+        self.change(snapshot.uri, snapshot.text)
+        document = self._index.get(snapshot.uri)
+        return self._neighbours.near(snapshot, document, self._family(snapshot), offset)
 
     def stats(self) -> MemoryStats:
         """Its size, and how often it had an answer."""
@@ -208,6 +222,10 @@ class ProjectMemory:
     def aclose(self) -> None:
         """Let go of the stores."""
         self._folders.close()
+
+    def _family(self, snapshot: DocumentSnapshot) -> str:
+        opened = self._opened.get(snapshot.uri)
+        return opened.family if opened else family_of(snapshot.language_id, snapshot.uri)
 
     def _may_hold(self, uri: str, path: str) -> bool:
         """Whether an open document may be remembered."""

@@ -38,7 +38,7 @@ from midspan_model.evaluation.sources import SourceText, package_folder, read_so
 from midspan_model.evaluation.suites import LOCAL, SUITES, Suite, humaneval_suites, local_suites
 from midspan_model.evaluation.ways import CONTROL, MIDSPAN, Propose, Retrieve, ways_of
 from midspan_model.machine import best_threads
-from midspan_model.questions import Proposal
+from midspan_model.questions import Recalled
 
 _LOCAL_HOLES = 200
 
@@ -111,12 +111,12 @@ def _projects(options: argparse.Namespace, propose: Retrieve) -> Propose:
     given = [*options.source, *map(package_folder, options.package)]
     folders = {folder.resolve().name: folder.resolve() for folder in given}
 
-    def proposals(hole: Hole) -> Sequence[Proposal]:
+    def recalled(hole: Hole) -> Recalled:
         name = hole.origin.split("/", maxsplit=1)[0]
         root: Path | None = folders.get(name) or (options.repositories and options.repositories.resolve() / name)
         return propose(root if root and (root.parent / hole.origin).is_file() else None, hole)
 
-    return proposals
+    return recalled
 
 
 def _suites(options: argparse.Namespace, checkouts: list[Checkout]) -> list[Suite]:

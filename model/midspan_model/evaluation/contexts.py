@@ -14,11 +14,11 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file, save_file
 
-from midspan_model.canvas import build_canvas
 from midspan_model.context_encoding import Cost, encode_context
 from midspan_model.evaluation.typewriter import NeverStop
 from midspan_model.infilling import Infiller
 from midspan_model.kv_cache import ContextCache
+from midspan_model.questions import Question
 
 _CHUNK = 512
 
@@ -36,9 +36,9 @@ class ContextStore:
         self._folder, self._trunk_sha256 = folder, trunk_sha256
 
     @torch.inference_mode()
-    def put_into(self, infiller: Infiller, prefix: str, suffix: str) -> None:
+    def put_into(self, infiller: Infiller, question: Question) -> None:
         """Bring the infiller's pool of contexts to where it would be after this question."""
-        canvas = build_canvas(prefix, suffix, infiller.tokenizer, infiller.trunk.config, infiller.config)
+        canvas = infiller.canvas(question)
         cache = infiller.contexts.take(canvas.prefix_ids)
         prefix_ids, suffix_ids = list(canvas.prefix_ids[:-1]), list(canvas.suffix_ids)
         files = self._file("prefix", prefix_ids), self._file("suffix", suffix_ids)

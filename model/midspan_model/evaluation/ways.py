@@ -16,7 +16,7 @@ from midspan_model.evaluation.contexts import ContextStore
 from midspan_model.evaluation.holes import Hole
 from midspan_model.evaluation.typewriter import NeverStop, type_lines
 from midspan_model.infilling import Infiller
-from midspan_model.questions import Proposal, Question
+from midspan_model.questions import Proposal, Question, Recalled
 
 CONTROL = "control"
 """The trunk typing, blind to the suffix."""
@@ -75,10 +75,10 @@ class Completion:
     others: tuple[tuple[str, Features], ...] = ()
 
 
-Propose = Callable[[Hole], Sequence[Proposal]]
-"""Middles from elsewhere for a hole, the best first."""
+Propose = Callable[[Hole], Recalled]
+"""What stands elsewhere for a hole."""
 
-Retrieve = Callable[[Path | None, Hole], Sequence[Proposal]]
+Retrieve = Callable[[Path | None, Hole], Recalled]
 """The same, given the project's folder; None for a hole of no project."""
 
 Way = Callable[[Hole], Completion]
@@ -126,7 +126,7 @@ def config_of(name: str, default: DenoiseConfig) -> DenoiseConfig:
 def _copying(propose: Propose | None) -> Way:
     def answer(hole: Hole) -> Completion:
         began_s = time.perf_counter()
-        best = next(iter(propose(hole)), Proposal("")) if propose else Proposal("")
+        best = next(iter(propose(hole).proposals), Proposal("")) if propose else Proposal("")
         return Completion(
             best.text, best.score, {}, max(1, len(best.text) // 3), 0, 1e3 * (time.perf_counter() - began_s)
         )
@@ -138,13 +138,12 @@ def _way(infiller: Infiller, name: str, contexts: ContextStore | None, propose: 
     config = infiller.config if name == CONTROL else config_of(name, infiller.config)
     ours = Infiller(infiller.trunk, infiller.denoiser, infiller.tokenizer, config, infiller.calibrator)
 
-    def control(hole: Hole) -> Completion:
-        text, confidence, n_forwards = type_lines(ours, hole.prefix[-_SHOWN_LENGTH:], hole.middle.count("\n") + 1)
+    def control(question: Question, n_lines: int) -> Completion:
+        text, confidence, n_forwards = type_lines(ours, question.prefix, n_lines)
         return Completion(text, confidence, {}, _n_tokens(ours, text), n_forwards, 0)
 
-    def fill(hole: Hole) -> Completion:
-        proposals = tuple(propose(hole)) if propose else ()
-        middle = ours.infill(replace(_question(hole, name), proposals=proposals), NeverStop())
+    def fill(question: Question) -> Completion:
+        middle = ours.infill(question, NeverStop())
         if middle is None:  # nobody stopped it: nothing that is allowed heals the cut before the cursor
             return Completion("", 0.0, {}, 1, 1, 0)
         n_tokens, n_forwards = _n_tokens(ours, middle.text), middle.cost.n_forwards
@@ -153,12 +152,15 @@ def _way(infiller: Infiller, name: str, contexts: ContextStore | None, propose: 
     def answer(hole: Hole) -> Completion:
         # no context is kept from an earlier hole, so that every way and every hole costs the same
         ours.contexts.clear()
-        if contexts is not None:
-            shown = _question(hole, name)
-            contexts.put_into(ours, shown.prefix, shown.suffix)
         began_s = time.perf_counter()
-        completion = control(hole) if name == CONTROL else fill(hole)
-        return replace(completion, elapsed_ms=1e3 * (time.perf_counter() - began_s))
+        recalled = propose(hole) if propose and name != CONTROL else Recalled()
+        recall_s = time.perf_counter() - began_s
+        question = replace(_question(hole, name), proposals=recalled.proposals, neighbour=recalled.neighbour)
+        if contexts is not None:
+            contexts.put_into(ours, question)
+        began_s = time.perf_counter()
+        completion = control(question, hole.middle.count("\n") + 1) if name == CONTROL else fill(question)
+        return replace(completion, elapsed_ms=1e3 * (time.perf_counter() - began_s + recall_s))
 
     return answer
 
