@@ -61,6 +61,11 @@ class LocalBackend:
         """Fetch the weights if they are not in the cache, and load them."""
         await asyncio.wrap_future(self._worker.submit(lambda: self._load(report)))
 
+    def load_here(self, report: ReportProgress) -> Infiller:
+        """The model itself, loaded on the caller's thread, where a server has a worker: for measurements."""
+        self._load(report)
+        return self._loaded()
+
     async def infill(
         self, request: InfillRequest, token: CancellationToken, on_step: StepObserver | None = None
     ) -> InfillResponse:
