@@ -184,8 +184,8 @@ async def test_a_newer_request_of_the_document_ends_the_older() -> None:
     assert [suggestion.text for suggestion in await newer] == ["2"]
 
 
-async def test_ghost_text_and_menu_do_not_end_each_other() -> None:
-    backend = ScriptedBackend([candidate("1"), candidate("2")], gate=asyncio.Event())
+async def test_ghost_text_and_menu_do_not_end_each_other_and_share_one_answer() -> None:
+    backend = ScriptedBackend([candidate("1")], gate=asyncio.Event())
     engine = Engine(backend, Settings())
     snapshot, offset = document(CURSOR)
     kinds = (Trigger.AUTOMATIC, Trigger.MENU)
@@ -193,7 +193,23 @@ async def test_ghost_text_and_menu_do_not_end_each_other() -> None:
     await turns()
     assert backend.gate is not None
     backend.gate.set()
-    assert [answer[0].text for answer in await asyncio.gather(*tasks)] == ["1", "2"]
+    assert [answer[0].text for answer in await asyncio.gather(*tasks)] == ["1", "1"]
+
+
+async def test_who_waits_for_the_same_answer_asks_if_it_does_not_come() -> None:
+    backend = ScriptedBackend([candidate("1"), candidate("2")], gate=asyncio.Event())
+    engine = Engine(backend, Settings())
+    snapshot, offset = document(CURSOR)
+    kinds = (Trigger.AUTOMATIC, Trigger.MENU)
+    ghost, menu = [asyncio.create_task(engine.complete(snapshot, offset, kind)) for kind in kinds]
+    await turns()
+    assert len(backend.requests) == 1
+    ghost.cancel()
+    await turns()
+    assert backend.gate is not None
+    backend.gate.set()
+    assert [one.text for one in await menu] == ["2"]
+    assert ghost.cancelled()
 
 
 async def test_documents_do_not_disturb_each_other() -> None:

@@ -97,7 +97,7 @@ def comparison(lines: dict[str, list[Line]]) -> dict[str, Any]:
 
 
 def as_table(result: dict[str, Any]) -> str:
-    """For people."""
+    """For people; a dash stands for what is not known, and for a key whose answer the next key overtook."""
     rows: list[tuple[str, str]] = []
     for section, content in result.items():
         if isinstance(content, dict):
@@ -140,4 +140,4 @@ def _share(found: Sequence[bool]) -> float | None:
 def _cell(value: object) -> str:
     if isinstance(value, dict):
         return "  ".join(f"{name} {_cell(one)}" for name, one in value.items())  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return "unknown" if value is None else str(value)
+    return "-" if value is None else str(value)

@@ -19,13 +19,13 @@ from midspan_lsp.bench.machine import cpu_s, peak_megabytes, usable_processors
 from midspan_lsp.bench.replay import Key, Rhythm, answer_when_ready, type_at_rhythm, type_patiently
 from midspan_lsp.bench.traces import Hole, choose_holes, lengthened
 from midspan_lsp.cli.progress import ProgressLine
-from midspan_lsp.config import Settings
+from midspan_lsp.config import ModelSettings, Settings
 from midspan_lsp.errors import DocumentError
 
 _LONG_FILE_LINES = 2000
 _KEYS_PER_HOLE = 8
 _REST_S = 3.0
-_WHOLE_MIDDLES = {"completion": {"eagerness": "always", "timeout_ms": 600_000, "max_lines": 1}}
+_WHOLE_MIDDLES = {"eagerness": "always", "timeout_ms": 600_000, "max_lines": 1}
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class Options:
         control: whether the trunk types the same lines from left to right.
         llama: folder with node-llama-cpp, which types them too; None: it does not.
         plot: picture to write; None: none.
+        model: a checkpoint folder; empty: the embedded model.
     """
 
     paths: tuple[str, ...] = ()
@@ -49,6 +50,7 @@ class Options:
     control: bool = True
     llama: str | None = None
     plot: str | None = None
+    model: str = ""
 
 
 def run(options: Options) -> int:
@@ -83,7 +85,7 @@ async def _typed(
 ) -> dict[str, Any]:
     """Half of the holes typed patiently, the others at the rhythm, with the default settings."""
     progress.say("starting a server")
-    editor = await Editor.start({}, folders)
+    editor = await Editor.start({"model": {"path": options.model}}, folders)
     loaded_s = await editor.loaded()
     await asyncio.sleep(_REST_S)  # the folders are read meanwhile
     half = len(holes) // 2
@@ -119,9 +121,9 @@ def _compared(
     """The same lines by the server, which is to give all its middles, by the control and by llama.cpp."""
     if not options.control and options.llama is None:
         return {}
-    ours = asyncio.run(_whole_middles(holes, folders, progress))
+    ours = asyncio.run(_whole_middles(holes, folders, options.model, progress))
     progress.say("loading the control")
-    control = Control(Settings(), progress)
+    control = Control(Settings(model=ModelSettings(path=options.model)), progress)
     n_wanted = [control.n_tokens(hole.middle) for hole in holes]
     typed = {"midspan": [TypedLine(key.shown, key.ms or 0.0, control.n_tokens(key.shown)) for key in ours]}
     if options.control:
@@ -137,9 +139,11 @@ def _compared(
     }
 
 
-async def _whole_middles(holes: Sequence[Hole], folders: tuple[Path, ...], progress: ProgressLine) -> list[Key]:
+async def _whole_middles(
+    holes: Sequence[Hole], folders: tuple[Path, ...], model: str, progress: ProgressLine
+) -> list[Key]:
     progress.say("starting a server that shows every middle")
-    editor = await Editor.start(_WHOLE_MIDDLES, folders)
+    editor = await Editor.start({"completion": _WHOLE_MIDDLES, "model": {"path": model}}, folders)
     await editor.loaded()
     await asyncio.sleep(_REST_S)
     keys: list[Key] = []

@@ -99,6 +99,9 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("--keys-per-second", type=_positive, default=5, metavar="N", help="the rhythm (default: 5)")
     bench.add_argument("--no-control", action="store_true", help="leave out the trunk typing from left to right")
     bench.add_argument("--llama", metavar="FOLDER", help="compare with llama.cpp: a folder with node-llama-cpp")
+    bench.add_argument(
+        "--model", default="", metavar="FOLDER", help="a checkpoint folder instead of the embedded model"
+    )
     bench.add_argument("--plot", metavar="FILE", help="draw milliseconds by length of the middle (PNG)")
     bench.set_defaults(command=_bench)
 
@@ -160,6 +163,7 @@ def _bench(options: argparse.Namespace) -> int:
             control=not options.no_control,
             llama=options.llama,
             plot=options.plot,
+            model=options.model,
         )
     )
 

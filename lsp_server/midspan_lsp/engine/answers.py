@@ -1,4 +1,4 @@
-"""Answers that are still good: a request that repeats, or whose cursor has moved on through what was shown. Pure."""
+"""Answers that are still good: a request that repeats, or whose cursor has moved on through what was shown."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from midspan_lsp.backends.base import InfillBackend
 from midspan_lsp.context.shape import Shape
 from midspan_lsp.documents import DocumentSnapshot
 from midspan_lsp.engine.filters import apply_filters
-from midspan_lsp.engine.outcome import Outcome, Silence, Tally
+from midspan_lsp.engine.outcome import STOPPED, Outcome, Silence, Tally
 from midspan_lsp.engine.recall import Recall
 from midspan_lsp.syntax.repair import Remask, Truncate, plan
 from midspan_lsp.syntax.validate import validate
@@ -103,10 +103,10 @@ class Filler:
         """Ask the backend once and judge its best middle: the outcome, and the filtered candidate with its report."""
         report = SyntaxReport(Verdict.NO_OPINION)
         if token.cancelled():  # while the memory was asked
-            return Outcome("", 0.0, report.verdict, Silence.STOPPED, InfillStats()), None, report
+            return STOPPED, None, report
         response = await self._counted(self._backend.infill(request, token, on_step))
         if token.cancelled() or not response.candidates:
-            return Outcome("", 0.0, report.verdict, Silence.STOPPED, response.stats), None, report
+            return replace(STOPPED, stats=response.stats), None, report
         drafted = response.candidates[0]
         candidate = replace(drafted, text=apply_filters(drafted.text, request.prefix, request.suffix))
         silence = None

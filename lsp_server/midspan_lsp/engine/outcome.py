@@ -38,6 +38,10 @@ class Outcome:
     source: Source | None = None
 
 
+STOPPED = Outcome("", 0.0, Verdict.NO_OPINION, Silence.STOPPED, InfillStats())
+"""Before anything was asked."""
+
+
 @dataclass
 class Tally:
     """What an engine has done since it was made.

@@ -13,7 +13,7 @@ from midspan_lsp.engine.answers import Answers, Place
 from midspan_lsp.engine.edits import end_of_edit
 from midspan_lsp.engine.filling import Filler
 from midspan_lsp.engine.latest import LatestWins
-from midspan_lsp.engine.outcome import Outcome, Tally
+from midspan_lsp.engine.outcome import STOPPED, Outcome, Tally
 from midspan_lsp.engine.prefetch import QUIET_S, Prefetch
 from midspan_lsp.engine.recall import Recall
 from midspan_lsp.types import CancellationToken, InfillRequest, Span, StepObserver, Suggestion, Trigger
@@ -44,6 +44,7 @@ class Engine:
         self._filler = Filler(backend, self.recall, self.tally, self._least(Trigger.AUTOMATIC))
         self._answers = Answers()
         self._prefetch = Prefetch(backend, self.tally, quiet_s)
+        self._running: dict[Place, asyncio.Future[None]] = {}
         self._texts: dict[str, str] = {}
 
     @property
@@ -159,15 +160,25 @@ class Engine:
         """What is known of this place already, or else what the backend says."""
         place, by_hand = Place(snapshot.uri, request.prefix, request.suffix), trigger is Trigger.INVOKED
         self.tally.n_requests += 1
+        if same := self._running.get(place):  # the menu asks what ghost text has asked: one answer will do for both
+            await asyncio.wait({same})
+            if token.cancelled():
+                return STOPPED
         if known := self._answers.find(place, by_hand=by_hand):
             outcome, is_begun = known
             self.tally.n_typed_through += is_begun
             self.tally.n_repeated += not is_begun
             return outcome
         self._prefetch.pause()
-        outcome = await self._filler.fill(request, snapshot, offset, token)
-        is_cut = token.expired()
-        self._answers.add(place, outcome, by_hand=by_hand, is_cut=is_cut)
+        self._running[place] = done = asyncio.get_running_loop().create_future()
+        try:
+            outcome = await self._filler.fill(request, snapshot, offset, token)
+            is_cut = token.expired()
+            self._answers.add(place, outcome, by_hand=by_hand, is_cut=is_cut)
+        finally:
+            done.set_result(None)
+            if self._running.get(place) is done:
+                del self._running[place]
         if is_cut and not token.cancelled():  # what it lacked is made up for
             self._prefetch.expect(request)
         return outcome
