@@ -84,6 +84,26 @@ def test_several_lines_are_accepted_line_by_line_with_the_documents_own_ends() -
     assert shown(answers, "if x:\r\n    a()") == "\n    b()"
 
 
+@pytest.mark.parametrize(
+    ("prefix", "closed", "rest"),
+    [
+        ("f(", ")", "a, [b]"),
+        ("f(a, [", "])", "b"),
+        ("f(a, [b", "])", None),
+        ("f(a", "]", None),
+        ("f(a", "x", None),
+        ("", ")", None),
+    ],
+)
+def test_brackets_that_the_editor_closes_are_known_from_the_answer(prefix: str, closed: str, rest: str | None) -> None:
+    window = 12  # the far end of the text behind moves out of sight
+    answers = Answers()
+    answers.add(place("x = ", AFTER[:window]), outcome("f(a, [b])"), by_hand=False, is_cut=False)
+    assert shown(answers, "x = " + prefix, (closed + AFTER)[:window]) == rest
+    answers.add(place("y = ", "\n"), outcome("f(a, [b])"), by_hand=False, is_cut=False)
+    assert shown(answers, "y = " + prefix, closed + "\n") == rest
+
+
 def test_a_silence_counts_for_a_moment_and_for_its_own_place_only(answers: Answers, clock: Clock) -> None:
     answers.add(place("g("), outcome("abc", Silence.UNSURE), by_hand=False, is_cut=False)
     found = answers.find(place("g("), by_hand=False)

@@ -196,5 +196,5 @@ async def test_a_cancelled_request_is_counted_and_not_kept() -> None:
         await asking
     assert backend.gate is not None
     backend.gate.set()
-    await settle(lambda: engine.tally.n_forwards == 3)
+    await settle(lambda: engine.tally.n_forwards == engine.tally.n_wasted_forwards == 3)
     assert [one.text for one in await engine.complete(snapshot(EDITED), END, Trigger.AUTOMATIC)] == ["2"]

@@ -14,7 +14,7 @@ from midspan_lsp.backends.local_control import TypedLine
 from midspan_lsp.bench.replay import Key, Rhythm
 from midspan_lsp.bench.traces import Hole
 
-BUCKETS = ((1, 5), (6, 14), (15, 24), (25, 40))
+BUCKETS = ((1, 5), (6, 14), (15, 24), (25, 60))
 _PERCENTILES = (50, 90, 99)
 
 
@@ -70,6 +70,7 @@ def costs(lines: Sequence[Rhythm]) -> dict[str, Any]:
     return {
         **latencies(keys),
         "forwards_per_key": per_key("forwards"),
+        "wasted_forwards_per_key": per_key("wastedForwards"),
         "encoded_tokens_per_key": per_key("encodedTokens"),
         "prefilled_tokens_per_key": per_key("prefilledTokens"),
         "typed_through": per_key("typedThrough"),
@@ -79,21 +80,24 @@ def costs(lines: Sequence[Rhythm]) -> dict[str, Any]:
 
 
 def comparison(lines: dict[str, list[Line]]) -> dict[str, Any]:
-    """Milliseconds and exact matches of each, by the length of what stood there."""
+    """Milliseconds and exact matches of each, by the length of what stood there; how many times as long others took."""
+    medians = {name: _by_length(own) for name, own in lines.items()}
+    first = next(iter(medians))
     return {
         name: {
             "exact": _share([line.is_right for line in own]),
             "tokens": round(mean(line.typed.n_tokens for line in own), 1),
-            "ms": round(median(line.typed.ms for line in own), 1),
-            "ms_by_length": {
-                f"{low}-{high}": round(median(found), 1)
-                for low, high in BUCKETS
-                if (found := [line.typed.ms for line in own if low <= line.n_wanted <= high])
-            },
+            "ms": {length: round(ms, 1) for length, ms in medians[name].items()},
+            "times": {length: round(ms / medians[first][length], 2) for length, ms in medians[name].items()},
         }
         for name, own in lines.items()
-        if own
     }
+
+
+def _by_length(lines: list[Line]) -> dict[str, float]:
+    """Median milliseconds, of all and by tokens wanted."""
+    groups = {f"{low}-{high}": [one for one in lines if low <= one.n_wanted <= high] for low, high in BUCKETS}
+    return {name: median(one.typed.ms for one in group) for name, group in {"all": lines, **groups}.items() if group}
 
 
 def as_table(result: dict[str, Any]) -> str:

@@ -19,7 +19,7 @@ LANGUAGES = {
     ".rs": "rust",
 }
 _COMMENTS = ("#", "//", "/*", "*", '"""')
-_MIN_CHARACTERS, _MAX_CHARACTERS = 3, 80
+_MIN_CHARACTERS, _MAX_CHARACTERS = 3, 120
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from midspan_lsp.types import InfillStats
 
 SIZE = 64
 SILENCE_LIFE_S = 5.0
+_CLOSERS, _MAX_CLOSERS = frozenset(")]}\"'`"), 3
 
 
 @dataclass(frozen=True)
@@ -107,15 +108,25 @@ class Answers:
 
 def _rest(outcome: Outcome, then: Place, now: Place) -> Outcome | None:
     """What is left of an outcome if all that has happened since is that its text was begun; None otherwise."""
-    if then.uri != now.uri or then.suffix != now.suffix or not now.prefix.startswith(then.prefix):
+    closers = _closers(then.suffix, now.suffix)
+    if then.uri != now.uri or closers is None or not now.prefix.startswith(then.prefix):
         return None
     typed = now.prefix[len(then.prefix) :]
     if not typed:
-        return replace(outcome, stats=InfillStats())
+        return None if closers else replace(outcome, stats=InfillStats())
     text = _with_plain_ends_in(outcome.text)
-    rest = text[len(typed) :]
-    is_begun = outcome.silence is None and text.startswith(typed) and rest.strip()
+    rest = text[len(typed) :].removesuffix(closers)
+    is_begun = outcome.silence is None and text.startswith(typed) and text.endswith(rest + closers) and rest.strip()
     return replace(outcome, text=rest, stats=InfillStats()) if is_begun else None
+
+
+def _closers(then: str, now: str) -> str | None:
+    """What the editor has put behind the cursor by itself, as it closes brackets; None if more has changed."""
+    for n in range(_MAX_CLOSERS + 1):
+        closers = now[:n]
+        if set(closers) <= _CLOSERS and len(now) >= len(then) and (closers + then).startswith(now):
+            return closers
+    return None
 
 
 def _with_plain_ends(place: Place) -> Place:

@@ -104,7 +104,7 @@ class Filler:
         report = SyntaxReport(Verdict.NO_OPINION)
         if token.cancelled():  # while the memory was asked
             return STOPPED, None, report
-        response = await self._counted(self._backend.infill(request, token, on_step))
+        response = await self._counted(self._backend.infill(request, token, on_step), token)
         if token.cancelled() or not response.candidates:
             return replace(STOPPED, stats=response.stats), None, report
         drafted = response.candidates[0]
@@ -122,12 +122,12 @@ class Filler:
         source = _source(request, candidate)
         return Outcome(text, candidate.probability, report.verdict, silence, response.stats, source), candidate, report
 
-    async def _counted(self, call: Coroutine[None, None, InfillResponse]) -> InfillResponse:
+    async def _counted(self, call: Coroutine[None, None, InfillResponse], token: CancellationToken) -> InfillResponse:
         """The same, counted even if nobody waits for it any more: its token ends it."""
 
         def count(done: asyncio.Task[InfillResponse]) -> None:
             if not done.cancelled() and done.exception() is None:
-                self._tally.count(done.result().stats)
+                self._tally.count(done.result().stats, cancelled=token.cancelled())
 
         task = asyncio.get_running_loop().create_task(call)
         task.add_done_callback(count)

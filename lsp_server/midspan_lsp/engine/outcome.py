@@ -51,6 +51,7 @@ class Tally:
         n_repeated: of these, answered by what was known of the same place.
         n_typed_through: of these, answered by the rest of what was shown before.
         n_forwards: of the denoiser.
+        n_wasted_forwards: of these, for requests that were cancelled.
         n_encoded_tokens: context tokens encoded for requests.
         n_cached_tokens: context tokens that requests found encoded.
         n_prefilled_tokens: context tokens encoded while nobody waited.
@@ -60,12 +61,14 @@ class Tally:
     n_repeated: int = 0
     n_typed_through: int = 0
     n_forwards: int = 0
+    n_wasted_forwards: int = 0
     n_encoded_tokens: int = 0
     n_cached_tokens: int = 0
     n_prefilled_tokens: int = 0
 
-    def count(self, stats: InfillStats) -> None:
-        """A backend call has ended."""
+    def count(self, stats: InfillStats, *, cancelled: bool) -> None:
+        """A backend call for a request has ended."""
         self.n_forwards += stats.n_forwards
+        self.n_wasted_forwards += stats.n_forwards if cancelled else 0
         self.n_encoded_tokens += stats.n_encoded_tokens
         self.n_cached_tokens += stats.n_cached_tokens

@@ -142,6 +142,7 @@ def tally_object(tally: Tally) -> dict[str, int]:
         "repeated": tally.n_repeated,
         "typedThrough": tally.n_typed_through,
         "forwards": tally.n_forwards,
+        "wastedForwards": tally.n_wasted_forwards,
         "encodedTokens": tally.n_encoded_tokens,
         "cachedTokens": tally.n_cached_tokens,
         "prefilledTokens": tally.n_prefilled_tokens,
