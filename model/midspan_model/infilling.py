@@ -14,7 +14,7 @@ from midspan_model.calibration import Calibrator, features_of_place
 from midspan_model.candidates import WORTH_TYPING, Candidate, Candidates
 from midspan_model.canvas import build_canvas, tokenise_middles
 from midspan_model.config import DenoiseConfig
-from midspan_model.context_encoding import encode_context
+from midspan_model.context_encoding import Cost, encode_context
 from midspan_model.denoising import policies
 from midspan_model.denoising.block import Block, Finish
 from midspan_model.denoising.constraints import Constraints

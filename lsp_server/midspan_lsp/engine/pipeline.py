@@ -78,6 +78,7 @@ class Engine:
     def forget(self, uri: str) -> None:
         """A document was closed."""
         self._texts.pop(uri, None)
+        self._prefetch.pause()
         self._latest.cancel(uri)
         self._answers.forget(uri)
         self.recall.closed(uri)
