@@ -10,6 +10,7 @@ from typing import Any
 from midspan_lsp.bench.client import Editor, text_of
 from midspan_lsp.bench.machine import cpu_s
 from midspan_lsp.bench.traces import Hole
+from midspan_lsp.errors import BadResponse
 
 _PREPARED_TIMEOUT_S = 60.0
 
@@ -82,13 +83,20 @@ async def type_patiently(editor: Editor, hole: Hole, n_keys: int) -> list[Key]:
 
 
 async def answer_when_ready(editor: Editor, hole: Hole) -> Key:
-    """The answer behind a context that is encoded, and that was not asked about before."""
+    """The answer behind a context that is encoded, and that was not asked about before.
+
+    Raises:
+        BadResponse: the server does not encode it ahead.
+    """
     before = await editor.stats()
     editor.open(hole, hole.before[:-1] + hole.after)
     editor.change(hole, hole.text())
-    async with asyncio.timeout(_PREPARED_TIMEOUT_S):
-        while (await editor.stats())["prefilledTokens"] == before["prefilledTokens"]:  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
+    try:
+        async with asyncio.timeout(_PREPARED_TIMEOUT_S):
+            while (await editor.stats())["prefilledTokens"] == before["prefilledTokens"]:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+    except TimeoutError as error:
+        raise BadResponse("the server does not prepare the context of an edit") from error
     typing = _Typing(editor, hole)
     typing.press(0)
     await typing.last_answer()
