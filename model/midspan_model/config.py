@@ -80,6 +80,7 @@ class DenoiseConfig:
         denoising: denoise blocks of masks too where typing is not sure, and take the surer of both.
         sure: a typed middle of at least this probability needs no other; at 0.5 no other can have more.
         encode_chunk: context tokens encoded between two questions whether to stop.
+        prefill_chunk: the same where nobody waits for it, so that whoever comes does not wait for long.
         cached_contexts: documents whose keys and values are kept.
     """
 
@@ -98,4 +99,5 @@ class DenoiseConfig:
     read_on: int = 4
     exhaustive: bool = False
     encode_chunk: int = 64
+    prefill_chunk: int = 32
     cached_contexts: int = 4

@@ -14,7 +14,7 @@ from midspan_model.calibration import Calibrator, features_of_place
 from midspan_model.candidates import WORTH_TYPING, Candidate, Candidates
 from midspan_model.canvas import Canvas, build_canvas, tokenise_middles
 from midspan_model.config import DenoiseConfig
-from midspan_model.context_encoding import encode_context
+from midspan_model.context_encoding import Cost, encode_context
 from midspan_model.denoising import policies
 from midspan_model.denoising.block import Block, Finish
 from midspan_model.denoising.constraints import Constraints
@@ -54,12 +54,14 @@ class Infiller:
         self.calibrator = calibrator
         self.width = trunk.config.block_slots - 1
         self.constraints = Constraints(tokenizer, trunk.config)
-        max_prefix = self.config.prefix_tokens + self.config.max_blocks * self.width
+        max_prefix = self.config.prefix_tokens + max(self.config.max_blocks * self.width, MAX_LINE_TOKENS)
         self.contexts = ContextPool(trunk.config, max_prefix, trunk.dtype, self.config.cached_contexts)
 
     @torch.inference_mode()
-    def infill(self, question: Question, stop: StopSignal, on_draft: OnDraft | None = None) -> Middle | None:
-        """Fill the middle: the likeliest of what is proposed, typed and denoised.
+    def infill(
+        self, question: Question, stop: StopSignal, on_draft: OnDraft | None = None, cost: Cost | None = None
+    ) -> Middle | None:
+        """Fill the middle: the likeliest of what is proposed, typed and denoised; `cost` counts it, even if cancelled.
 
         Returns:
             the middle; None if cancelled, or if time was up before what precedes the cursor was reproduced.
@@ -69,7 +71,7 @@ class Infiller:
         place = features_of_place(question.prefix, question.suffix, question.max_lines, question.language_id)
         candidates = Candidates(place, question.proposals, self.calibrator)
         floor = candidates.least_confidence(question.least)
-        task = Task(question, stop, on_draft, canvas, self.contexts.take(canvas.prefix_ids), floor)
+        task = Task(question, stop, on_draft, canvas, self.contexts.take(canvas.prefix_ids), floor, cost or Cost())
         if self.config.typing and question.draft is None:
             self._propose_and_type(task, candidates)
         if not candidates.found or (self.config.denoising and self._wants_more(task, candidates)):

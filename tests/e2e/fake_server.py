@@ -28,6 +28,7 @@ from pathlib import PurePosixPath
 from midspan_lsp.backends.base import LoadProgress, ReportProgress
 from midspan_lsp.config import MemorySettings, Settings
 from midspan_lsp.documents import DocumentSnapshot
+from midspan_lsp.engine.outcome import Tally
 from midspan_lsp.engine.recall import Recall
 from midspan_lsp.errors import BackendUnavailable, BadResponse
 from midspan_lsp.lsp.serve import serve
@@ -43,6 +44,7 @@ class FakeEngine:
         self._journal: list[str] = ["torch" if "torch" in sys.modules else "no torch"]
         self.ready = False
         self.recall = Recall(MemorySettings(enabled=False))
+        self.tally = Tally(n_requests=7, n_encoded_tokens=11)
 
     async def load(self, report: ReportProgress) -> None:
         if self._load_mode == "fail":
@@ -89,6 +91,12 @@ class FakeEngine:
             self._journal.append(f"cancelled {name}")
             raise
         return "MIDDLE()"
+
+    def opened(self, snapshot: DocumentSnapshot) -> None:
+        pass
+
+    def changed(self, snapshot: DocumentSnapshot) -> None:
+        pass
 
     def forget(self, uri: str) -> None:
         name = PurePosixPath(uri).stem

@@ -321,3 +321,8 @@ async def test_modules_in_the_working_directory_are_not_run(hostile_folder: Path
         await client.initialize()
         client.open("a.py")
         assert (await client.complete("a.py"))["result"] is not None
+
+
+async def test_the_server_tells_what_it_has_done(editor: Editor) -> None:
+    stats = await editor.client.protocol.send_request_async("midspan/stats", {})
+    assert (stats.requests, stats.encodedTokens, stats.typedThrough) == (7, 11, 0)

@@ -10,7 +10,8 @@ import pytest
 from midspan_lsp.backends.base import Capabilities, ReportProgress
 from midspan_lsp.config import CompletionSettings, Settings
 from midspan_lsp.documents import DocumentSnapshot
-from midspan_lsp.engine.pipeline import Engine, Silence
+from midspan_lsp.engine.outcome import Silence
+from midspan_lsp.engine.pipeline import Engine
 from midspan_lsp.types import (
     CancellationToken,
     Candidate,
@@ -32,6 +33,7 @@ class ScriptedBackend:
     can_remask: bool = True
     ready: bool = True
     requests: list[InfillRequest] = field(default_factory=list)
+    prepared: list[InfillRequest] = field(default_factory=list)
     tokens: list[CancellationToken] = field(default_factory=list)
     gate: asyncio.Event | None = None
 
@@ -53,8 +55,21 @@ class ScriptedBackend:
         stats = InfillStats(n_forwards=3, elapsed_ms=5.0)
         return InfillResponse(() if token.cancelled() else (answer,), stats)
 
+    async def prepare(self, request: InfillRequest, token: CancellationToken) -> InfillStats:
+        self.prepared.append(request)
+        self.tokens.append(token)
+        if self.gate is not None:
+            await self.gate.wait()
+        return InfillStats(n_encoded_tokens=7)
+
     async def aclose(self) -> None:
         self.ready = False
+
+
+async def turns() -> None:
+    """Turns of the loop, enough for whatever has been started to reach the backend."""
+    for _ in range(20):
+        await asyncio.sleep(0)
 
 
 def candidate(text: str, confidence: float = 0.9) -> Candidate:
@@ -160,25 +175,41 @@ async def test_a_newer_request_of_the_document_ends_the_older() -> None:
     engine = Engine(backend, Settings())
     snapshot, offset = document(CURSOR)
     older = asyncio.create_task(engine.complete(snapshot, offset, Trigger.AUTOMATIC))
-    await asyncio.sleep(0)
+    await turns()
     newer = asyncio.create_task(engine.complete(snapshot, offset, Trigger.AUTOMATIC))
-    await asyncio.sleep(0)
+    await turns()
     assert backend.tokens[0].cancelled()
     gate.set()
     assert await older == []
     assert [suggestion.text for suggestion in await newer] == ["2"]
 
 
-async def test_ghost_text_and_menu_do_not_end_each_other() -> None:
-    backend = ScriptedBackend([candidate("1"), candidate("2")], gate=asyncio.Event())
+async def test_ghost_text_and_menu_do_not_end_each_other_and_share_one_answer() -> None:
+    backend = ScriptedBackend([candidate("1")], gate=asyncio.Event())
     engine = Engine(backend, Settings())
     snapshot, offset = document(CURSOR)
     kinds = (Trigger.AUTOMATIC, Trigger.MENU)
     tasks = [asyncio.create_task(engine.complete(snapshot, offset, kind)) for kind in kinds]
-    await asyncio.sleep(0)
+    await turns()
     assert backend.gate is not None
     backend.gate.set()
-    assert [answer[0].text for answer in await asyncio.gather(*tasks)] == ["1", "2"]
+    assert [answer[0].text for answer in await asyncio.gather(*tasks)] == ["1", "1"]
+
+
+async def test_who_waits_for_the_same_answer_asks_if_it_does_not_come() -> None:
+    backend = ScriptedBackend([candidate("1"), candidate("2")], gate=asyncio.Event())
+    engine = Engine(backend, Settings())
+    snapshot, offset = document(CURSOR)
+    kinds = (Trigger.AUTOMATIC, Trigger.MENU)
+    ghost, menu = [asyncio.create_task(engine.complete(snapshot, offset, kind)) for kind in kinds]
+    await turns()
+    assert len(backend.requests) == 1
+    ghost.cancel()
+    await turns()
+    assert backend.gate is not None
+    backend.gate.set()
+    assert [one.text for one in await menu] == ["2"]
+    assert ghost.cancelled()
 
 
 async def test_documents_do_not_disturb_each_other() -> None:
@@ -187,7 +218,7 @@ async def test_documents_do_not_disturb_each_other() -> None:
     snapshot, offset = document(CURSOR)
     other = DocumentSnapshot("file:///b.py", "python", 1, snapshot.text)
     tasks = [asyncio.create_task(engine.complete(one, offset, Trigger.AUTOMATIC)) for one in (snapshot, other)]
-    await asyncio.sleep(0)
+    await turns()
     assert not any(token.cancelled() for token in backend.tokens)
     assert backend.gate is not None
     backend.gate.set()
@@ -200,7 +231,7 @@ async def test_every_way_of_ending_reaches_the_worker(end: str) -> None:
     engine = Engine(backend, Settings())
     snapshot, offset = document(CURSOR)
     task = asyncio.create_task(engine.complete(snapshot, offset, Trigger.AUTOMATIC))
-    await asyncio.sleep(0)
+    await turns()
     if end == "cancel":
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -221,6 +252,6 @@ async def test_the_trigger_chooses_the_deadline() -> None:
     engine = Engine(backend, settings)
     snapshot, offset = document(CURSOR)
     await engine.complete(snapshot, offset, Trigger.AUTOMATIC)
-    await engine.complete(snapshot, offset, Trigger.INVOKED)
+    await engine.complete(snapshot, offset - 1, Trigger.INVOKED)
     await asyncio.sleep(0.005)
     assert [token.expired() for token in backend.tokens] == [True, False]

@@ -90,12 +90,12 @@ async def test_a_middle_of_the_project_tells_its_source(tmp_path: Path) -> None:
     text = CALL + "\n    return payload\n"
     number = [one.text for one in await recall.drafts(snapshot(text), len(CALL), Shape())].index(REST)
     backend = ScriptedBackend([replace(candidate(REST), proposal=number), candidate(REST)])
-    engine = Engine(backend, Settings(), recall)
-    ours, own = [await engine.complete(snapshot(text), len(CALL), Trigger.AUTOMATIC) for _ in range(2)]
+    engines = [Engine(backend, Settings(), recall) for _ in range(2)]  # one would know the answer the second time
+    ours, own = [await engine.complete(snapshot(text), len(CALL), Trigger.AUTOMATIC) for engine in engines]
     assert ours[0].text == REST
     assert ours[0].source == Source(str(path.resolve()), 1)
     assert own[0].source is None
-    await engine.aclose()
+    await recall.aclose()
 
 
 async def test_a_repair_has_no_proposals_and_keeps_the_source(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from midspan_lsp.types import CancellationToken, InfillRequest, InfillResponse, StepObserver
+from midspan_lsp.types import CancellationToken, InfillRequest, InfillResponse, InfillStats, StepObserver
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,19 @@ class InfillBackend(Protocol):
     async def infill(
         self, request: InfillRequest, token: CancellationToken, on_step: StepObserver | None = None
     ) -> InfillResponse:
-        """Fill the middle; stops within one forward of `token` being cancelled, and then has no candidates.
+        """Fill the middle; stops within one forward of `token` being cancelled, and then has no candidates, but a cost.
 
         `on_step` may be called from another thread.
+
+        Raises:
+            InfillError: the backend is not ready or failed.
+        """
+        ...
+
+    async def prepare(self, request: InfillRequest, token: CancellationToken) -> InfillStats:
+        """Do ahead of time what a request at this place would need first; what it cost.
+
+        Requests pass it: it begins when there is none, and stops soon after `token` is cancelled.
 
         Raises:
             InfillError: the backend is not ready or failed.

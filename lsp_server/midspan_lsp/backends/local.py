@@ -1,4 +1,4 @@
-"""The model in this process, on one worker thread: the only file that knows `midspan_model`.
+"""The model in this process, on one worker thread: with the files beside it the only one that knows `midspan_model`.
 
 Everything of `midspan_model` is imported when first needed, on that thread: torch takes seconds to import.
 """
@@ -9,29 +9,29 @@ import asyncio
 import importlib.util
 import os
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from midspan_lsp.backends.base import Capabilities, ReportProgress, report_changes
+from midspan_lsp.backends.local_values import candidate_of, question_of, stats_of
 from midspan_lsp.backends.worker import Worker
 from midspan_lsp.config import Settings
 from midspan_lsp.errors import BackendUnavailable, BadResponse, InfillError
 from midspan_lsp.types import (
     CancellationToken,
-    Candidate,
     InfillRequest,
     InfillResponse,
     InfillStats,
     SlotView,
-    Span,
     StepObserver,
 )
 
 if TYPE_CHECKING:
+    from midspan_model.context_encoding import Cost
     from midspan_model.infilling import Infiller
-    from midspan_model.questions import Middle
 
 _T = TypeVar("_T")
 _CLOSING_TIMEOUT_S = 0.6
@@ -61,12 +61,26 @@ class LocalBackend:
         """Fetch the weights if they are not in the cache, and load them."""
         await asyncio.wrap_future(self._worker.submit(lambda: self._load(report)))
 
+    def load_here(self, report: ReportProgress) -> Infiller:
+        """The model itself, loaded on the caller's thread, where a server has a worker: for measurements."""
+        self._load(report)
+        return self._loaded()
+
     async def infill(
         self, request: InfillRequest, token: CancellationToken, on_step: StepObserver | None = None
     ) -> InfillResponse:
         """Fill the middle on the worker thread."""
         try:
             return await asyncio.wrap_future(self._worker.submit(lambda: self._infill(request, token, on_step)))
+        except asyncio.CancelledError:
+            token.cancel()
+            raise
+
+    async def prepare(self, request: InfillRequest, token: CancellationToken) -> InfillStats:
+        """Encode the context when the worker has nothing else to do."""
+        call = self._worker.submit(lambda: self._prefill(request, token), can_wait=True)
+        try:
+            return await asyncio.wrap_future(call)
         except asyncio.CancelledError:
             token.cancel()
             raise
@@ -120,23 +134,9 @@ class LocalBackend:
         return checked
 
     def _infill(self, request: InfillRequest, token: CancellationToken, on_step: StepObserver | None) -> InfillResponse:
-        if self._infiller is None:
-            raise BackendUnavailable("the model is not loaded yet", retryable=True)
-        from midspan_model.growth import Draft  # noqa: PLC0415
-        from midspan_model.questions import Proposal, Question  # noqa: PLC0415
-
-        draft = request.draft
-        question = Question(
-            prefix=request.prefix,
-            suffix=request.suffix,
-            max_lines=request.max_lines,
-            min_indent=request.min_indent,
-            least=request.least,
-            language_id=request.language_id,
-            proposals=tuple(Proposal(one.text, one.score) for one in request.proposals),
-            draft=draft and Draft(draft.token_ids, draft.confidences, draft.remask),
-        )
-
+        infiller = self._loaded()
+        if token.cancelled():  # while it waited for its turn
+            return InfillResponse()
         failed: list[Exception] = []
 
         def on_draft(n_forwards: int, slots: list[tuple[str | None, bool]]) -> None:
@@ -147,14 +147,23 @@ class LocalBackend:
                 failed.append(error)
                 token.cancel()
 
-        infiller = self._infiller
-        try:
-            middle = infiller.infill(question, token, on_draft if on_step else None)
-        except Exception as error:
-            raise BadResponse(f"the model failed: {error}", hint="Please report this.") from error
+        middle, stats = _measured(
+            lambda cost: infiller.infill(question_of(request), token, on_draft if on_step else None, cost)
+        )
         if failed:
             raise failed[0]
-        return InfillResponse() if middle is None else _response(middle)
+        return InfillResponse(() if middle is None else (candidate_of(middle),), stats)
+
+    def _prefill(self, request: InfillRequest, token: CancellationToken) -> InfillStats:
+        from midspan_model.prefill import prefill  # noqa: PLC0415
+
+        infiller = self._loaded()
+        return _measured(lambda cost: prefill(infiller, request.prefix, request.suffix, token, cost))[1]
+
+    def _loaded(self) -> Infiller:
+        if self._infiller is None:
+            raise BackendUnavailable("the model is not loaded yet", retryable=True)
+        return self._infiller
 
 
 @dataclass(frozen=True)
@@ -230,15 +239,13 @@ def _translating_errors(call: Callable[[], _T]) -> _T:
         raise BackendUnavailable(f"the model cannot be loaded: {error!r}", hint="See `midspan doctor`.") from error
 
 
-def _response(middle: Middle) -> InfillResponse:
-    candidate = Candidate(
-        text=middle.text,
-        probability=middle.probability,
-        token_ids=middle.token_ids,
-        token_spans=tuple(Span(start, end) for start, end in middle.spans),
-        confidences=middle.confidences,
-        finish_reason=middle.finish.value,
-        proposal=middle.proposal,
-    )
-    stats = InfillStats(middle.cost.n_forwards, middle.cost.n_encoded, middle.cost.n_cached, middle.elapsed_ms)
-    return InfillResponse((candidate,), stats)
+def _measured(call: Callable[[Cost], _T]) -> tuple[_T, InfillStats]:
+    """What the model answers and what it cost; any failure of it is a bad response."""
+    from midspan_model.context_encoding import Cost  # noqa: PLC0415
+
+    cost, began_s = Cost(), time.perf_counter()
+    try:
+        answer = call(cost)
+    except Exception as error:
+        raise BadResponse(f"the model failed: {error}", hint="Please report this.") from error
+    return answer, stats_of(cost, 1e3 * (time.perf_counter() - began_s))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import queue
 import threading
 from collections.abc import Callable
@@ -9,35 +10,46 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
+_SOON, _LATER, _LAST = range(3)
 
 
 class Worker:
-    """Runs calls one after another on a thread of its own.
+    """Runs calls on a thread of its own, one after another; those that can wait let all others pass.
 
     Unlike an executor's threads it does not hold up the end of the process: an editor that closes waits for nobody.
     """
 
     def __init__(self, name: str) -> None:
-        self._calls: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
+        # by urgency, then in turn; the numbers all differ, so calls are never compared
+        self._calls: queue.PriorityQueue[tuple[int, int, Future[Any], Callable[[], Any]]] = queue.PriorityQueue()
+        self._numbers = itertools.count()
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._started = False
 
-    def submit(self, call: Callable[[], _T]) -> Future[_T]:
-        """Run a call after those submitted before; a future cancelled before its turn is skipped."""
+    def submit(self, call: Callable[[], _T], *, can_wait: bool = False) -> Future[_T]:
+        """Run a call after those submitted before; a future cancelled before its turn is skipped.
+
+        One that `can_wait` runs when there is no other.
+        """
         if not self._started:
             self._started = True
             self._thread.start()
         future: Future[_T] = Future()
-        self._calls.put((future, call))
+        self._put(_LATER if can_wait else _SOON, future, call)
         return future
 
     def stop(self) -> None:
         """End the thread after the calls submitted so far."""
-        self._calls.put(None)
+        self._put(_LAST, Future(), lambda: None)
+
+    def _put(self, urgency: int, future: Future[Any], call: Callable[[], Any]) -> None:
+        self._calls.put((urgency, next(self._numbers), future, call))
 
     def _work(self) -> None:
-        while (item := self._calls.get()) is not None:
-            future, call = item
+        while True:
+            urgency, _, future, call = self._calls.get()
+            if urgency == _LAST:
+                return
             if not future.set_running_or_notify_cancel():
                 continue
             try:

@@ -15,7 +15,8 @@ from midspan_lsp.cli.progress import ProgressLine
 from midspan_lsp.cli.source_file import read_place, workspace_of
 from midspan_lsp.config import MemorySettings, Settings
 from midspan_lsp.documents import DocumentSnapshot
-from midspan_lsp.engine.pipeline import Engine, Outcome
+from midspan_lsp.engine.outcome import Outcome
+from midspan_lsp.engine.pipeline import Engine
 from midspan_lsp.engine.recall import Recall
 from midspan_lsp.types import CancellationToken, Source, StepObserver
 

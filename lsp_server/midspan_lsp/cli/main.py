@@ -92,6 +92,19 @@ def _parser() -> argparse.ArgumentParser:
     stats = add("stats", "say what is kept of each project, and how often it had the middle that was shown")
     stats.set_defaults(command=_stats)
 
+    bench = add("bench", "measure how fast a server answers who types real files")
+    bench.add_argument("paths", nargs="*", metavar="PATH", help="files and folders to type (default: Midspan's own)")
+    bench.add_argument("--holes", type=_positive, default=10, metavar="N", help="lines typed in each way (default: 10)")
+    bench.add_argument("--seed", type=int, default=0, help="chooses the lines (default: 0)")
+    bench.add_argument("--keys-per-second", type=_positive, default=5, metavar="N", help="the rhythm (default: 5)")
+    bench.add_argument("--no-control", action="store_true", help="leave out the trunk typing from left to right")
+    bench.add_argument("--llama", metavar="FOLDER", help="compare with llama.cpp: a folder with node-llama-cpp")
+    bench.add_argument(
+        "--model", default="", metavar="FOLDER", help="a checkpoint folder instead of the embedded model"
+    )
+    bench.add_argument("--plot", metavar="FILE", help="draw milliseconds by length of the middle (PNG)")
+    bench.set_defaults(command=_bench)
+
     evaluate = add("evaluate", "measure the middles on held-out code, with the project's memory")
     evaluate.add_argument("arguments", nargs=argparse.REMAINDER, help="as of `python -m midspan_model.evaluation`")
     evaluate.set_defaults(command=_evaluate)
@@ -129,6 +142,30 @@ def _fetch(options: argparse.Namespace) -> int:
     from midspan_lsp.cli.fetch import run  # noqa: PLC0415
 
     return run(again=options.again)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from midspan_lsp.cli.bench import Options, run  # noqa: PLC0415
+
+    return run(
+        Options(
+            paths=tuple(options.paths),
+            n_holes=options.holes,
+            seed=options.seed,
+            keys_per_second=options.keys_per_second,
+            control=not options.no_control,
+            llama=options.llama,
+            plot=options.plot,
+            model=options.model,
+        )
+    )
 
 
 def _evaluate(options: argparse.Namespace) -> int:

@@ -24,6 +24,10 @@ class ProgressLine:
             print(f"{progress.message} ...", file=sys.stderr, flush=True)
         self._message = progress.message
 
+    def say(self, message: str) -> None:
+        """Show what is being done."""
+        self(LoadProgress(message))
+
     def close(self) -> None:
         """Leave the terminal's line clean."""
         if self._moving and self._message:

@@ -1,79 +1,51 @@
-"""The story of one request: cursor, context, the project's memory, model, filters, syntax gate, suggestion."""
+"""The story of a keystroke: what it makes obsolete, what is known already, what is asked, what is got ready."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
-from enum import Enum
 
 from midspan_lsp.backends.base import InfillBackend, ReportProgress
 from midspan_lsp.config import LEAST_PROBABILITY, Eagerness, MemorySettings, Settings
-from midspan_lsp.context.shape import Shape, middle_shape
+from midspan_lsp.context.shape import middle_shape
 from midspan_lsp.context.window import window
 from midspan_lsp.documents import DocumentSnapshot
-from midspan_lsp.engine.filters import apply_filters
+from midspan_lsp.engine.answers import Answers, Place
+from midspan_lsp.engine.edits import end_of_edit
+from midspan_lsp.engine.filling import Filler
 from midspan_lsp.engine.latest import LatestWins
+from midspan_lsp.engine.outcome import STOPPED, Outcome, Tally
+from midspan_lsp.engine.prefetch import QUIET_S, Prefetch
 from midspan_lsp.engine.recall import Recall
-from midspan_lsp.syntax.repair import Remask, Truncate, plan
-from midspan_lsp.syntax.validate import validate
-from midspan_lsp.types import (
-    CancellationToken,
-    Candidate,
-    Draft,
-    InfillRequest,
-    InfillStats,
-    Source,
-    Span,
-    StepObserver,
-    Suggestion,
-    SyntaxReport,
-    Trigger,
-    Verdict,
-)
-
-
-class Silence(Enum):
-    """Why nothing is shown."""
-
-    STOPPED = "cancelled, or time was up"
-    BLANK = "nothing to insert"
-    UNSURE = "not sure enough"
-    BROKEN = "would break the syntax"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """All that is known of one answer, shown or not.
-
-    Attributes:
-        text: the middle; where it is not shown, what was drafted.
-        probability: of the draft's being right.
-        verdict: the gate's, of `text`.
-        silence: why it is not to be shown; None if it is.
-        stats: cost of all backend calls.
-        source: where in the project it is from, even if it was mended since; None: the model's own.
-    """
-
-    text: str
-    probability: float
-    verdict: Verdict
-    silence: Silence | None
-    stats: InfillStats
-    source: Source | None = None
+from midspan_lsp.types import CancellationToken, InfillRequest, Span, StepObserver, Suggestion, Trigger
 
 
 class Engine:
     """Answers requests from one backend. Belongs to one event loop.
 
+    Args:
+        backend: the model.
+        settings: the editor's.
+        recall: the project's memory; None: there is none.
+        quiet_s: after so long without a word of the editor the context of the next request is prepared.
+
     Attributes:
-        recall: the project's memory, which is to be told what happens in the editor.
+        recall: the project's memory, which is to be told what happens to files and folders.
+        tally: what was done so far.
     """
 
-    def __init__(self, backend: InfillBackend, settings: Settings, recall: Recall | None = None) -> None:
+    def __init__(
+        self, backend: InfillBackend, settings: Settings, recall: Recall | None = None, *, quiet_s: float = QUIET_S
+    ) -> None:
         self.recall = recall or Recall(MemorySettings(enabled=False))
+        self.tally = Tally()
         self._backend = backend
         self._settings = settings
         self._latest = LatestWins()
+        self._filler = Filler(backend, self.recall, self.tally, self._least(Trigger.AUTOMATIC))
+        self._answers = Answers()
+        self._prefetch = Prefetch(backend, self.tally, quiet_s)
+        self._running: dict[Place, asyncio.Future[None]] = {}
+        self._texts: dict[str, str] = {}
 
     @property
     def ready(self) -> bool:
@@ -87,6 +59,29 @@ class Engine:
             InfillError: it cannot; the hint says what to do.
         """
         await self._backend.load(report)
+        self._prefetch.begin()
+
+    def opened(self, snapshot: DocumentSnapshot) -> None:
+        """A document was opened. Nobody knows where its cursor is: nothing is prepared before it is edited."""
+        self._texts[snapshot.uri] = snapshot.text
+        self.recall.opened(snapshot)
+
+    def changed(self, snapshot: DocumentSnapshot) -> None:
+        """A document has another text: answers for the old one are not wanted, and one for the edited place may be."""
+        before = self._texts.get(snapshot.uri, "")
+        self._texts[snapshot.uri] = snapshot.text
+        if before != snapshot.text:
+            self._latest.cancel(snapshot.uri)
+            self._prefetch.expect(self._request(snapshot, end_of_edit(before, snapshot.text)))
+        self.recall.changed(snapshot)
+
+    def forget(self, uri: str) -> None:
+        """A document was closed."""
+        self._texts.pop(uri, None)
+        self._prefetch.pause()
+        self._latest.cancel(uri)
+        self._answers.forget(uri)
+        self.recall.closed(uri)
 
     async def complete(
         self,
@@ -98,18 +93,20 @@ class Engine:
         """What to show at a cursor, best first; often nothing.
 
         A newer request of the same kind for the same document ends an older one, which then answers nothing; so does
-        the cancelling of the task that awaits this.
+        the cancelling of the task that awaits this. What is known already is answered at once.
 
         Raises:
             InfillError: the backend failed.
         """
+        request = self._request(snapshot, offset, self._least(trigger))
         if not self.ready:
+            self._prefetch.expect(request)
             return []
         token = token or self._new_token(trigger)
         kind = "menu" if trigger is Trigger.MENU else "ghost text"  # an editor may ask for both at once
         self._latest.start(snapshot.uri, kind, token)
         try:
-            outcome = await self.infill(snapshot, offset, token, least=self._least(trigger))
+            outcome = await self._answer(request, snapshot, offset, trigger, token)
         finally:
             self._latest.finish(snapshot.uri, kind, token)
         if outcome.silence is not None:
@@ -124,32 +121,18 @@ class Engine:
         offset: int,
         token: CancellationToken,
         on_step: StepObserver | None = None,
-        *,
-        least: float | None = None,
     ) -> Outcome:
-        """Fill the middle at a cursor and judge it, whether or not it is to be shown.
-
-        Work may stop as soon as the middle is less likely to be right than `least`; None: it goes on to the end, and
-        the outcome says what an automatic request would show.
+        """Fill the middle at a cursor to its end and judge it, whether or not an automatic request would show it.
 
         Raises:
             InfillError: the backend failed or is not ready.
         """
-        try:
-            request = self._request(snapshot, offset, least or 0.0)
-            return await self._infill(request, snapshot, offset, token, on_step)
-        except asyncio.CancelledError:
-            token.cancel()
-            raise
-
-    def forget(self, uri: str) -> None:
-        """A document was closed."""
-        self._latest.cancel(uri)
-        self.recall.closed(uri)
+        return await self._filler.fill(self._request(snapshot, offset), snapshot, offset, token, on_step)
 
     async def aclose(self) -> None:
         """End all requests, the memory and the backend."""
         self._latest.cancel_all()
+        self._prefetch.pause()
         await asyncio.gather(self.recall.aclose(), self._backend.aclose())
 
     def _least(self, trigger: Trigger) -> float:
@@ -162,86 +145,41 @@ class Engine:
         invoked = trigger is Trigger.INVOKED
         return CancellationToken((settings.invoked_timeout_ms if invoked else settings.timeout_ms) / 1e3)
 
-    def _request(self, snapshot: DocumentSnapshot, offset: int, least: float) -> InfillRequest:
+    def _request(self, snapshot: DocumentSnapshot, offset: int, least: float = 0.0) -> InfillRequest:
         prefix, suffix = window(snapshot.text, offset, self._settings.context)
         shape = middle_shape(prefix, suffix, self._settings.completion.max_lines)
         return InfillRequest(prefix, suffix, snapshot.language_id, shape.max_lines, shape.min_indent, least)
 
-    async def _infill(
+    async def _answer(
         self,
         request: InfillRequest,
         snapshot: DocumentSnapshot,
         offset: int,
+        trigger: Trigger,
         token: CancellationToken,
-        on_step: StepObserver | None,
     ) -> Outcome:
-        proposals = await self.recall.drafts(snapshot, offset, Shape(request.max_lines, request.min_indent))
-        request = replace(request, proposals=proposals)
-        outcome, candidate, report = await self._ask(request, snapshot, offset, token, on_step)
-        if candidate is None or outcome.silence is not Silence.BROKEN:
+        """What is known of this place already, or else what the backend says."""
+        place, by_hand = Place(snapshot.uri, request.prefix, request.suffix), trigger is Trigger.INVOKED
+        self.tally.n_requests += 1
+        if same := self._running.get(place):  # the menu asks what ghost text has asked: one answer will do for both
+            await asyncio.wait({same})
+            if token.cancelled():
+                return STOPPED
+        if known := self._answers.find(place, by_hand=by_hand):
+            outcome, is_begun = known
+            self.tally.n_typed_through += is_begun
+            self.tally.n_repeated += not is_begun
             return outcome
-
-        def valid(text: str) -> bool:
-            return _judge(snapshot, offset, text).verdict is not Verdict.BROKEN
-
-        may_remask = self._backend.capabilities.can_remask and not token.expired()
-        action = await asyncio.to_thread(plan, report, candidate, valid, may_remask)
-        if isinstance(action, Truncate):
-            return replace(outcome, text=candidate.text[: action.end], verdict=Verdict.VALID, silence=None)
-        if isinstance(action, Remask):
-            draft = Draft(candidate.token_ids, candidate.confidences, action.slots)
-            request = replace(request, draft=draft, proposals=())
-            mended, _, _ = await self._ask(request, snapshot, offset, token, on_step)
-            best = mended if mended.silence is None else outcome
-            outcome = replace(best, stats=_sum(outcome.stats, mended.stats), source=outcome.source)
+        self._prefetch.pause()
+        self._running[place] = done = asyncio.get_running_loop().create_future()
+        try:
+            outcome = await self._filler.fill(request, snapshot, offset, token)
+            is_cut = token.expired()
+            self._answers.add(place, outcome, by_hand=by_hand, is_cut=is_cut)
+        finally:
+            done.set_result(None)
+            if self._running.get(place) is done:
+                del self._running[place]
+        if is_cut and not token.cancelled():  # what it lacked is made up for
+            self._prefetch.expect(request)
         return outcome
-
-    async def _ask(
-        self,
-        request: InfillRequest,
-        snapshot: DocumentSnapshot,
-        offset: int,
-        token: CancellationToken,
-        on_step: StepObserver | None,
-    ) -> tuple[Outcome, Candidate | None, SyntaxReport]:
-        """Ask the backend once and judge its best middle: the outcome, and the filtered candidate with its report."""
-        report = SyntaxReport(Verdict.NO_OPINION)
-        if token.cancelled():  # while the memory was asked
-            return Outcome("", 0.0, report.verdict, Silence.STOPPED, InfillStats()), None, report
-        response = await self._backend.infill(request, token, on_step)
-        if token.cancelled() or not response.candidates:
-            return Outcome("", 0.0, report.verdict, Silence.STOPPED, response.stats), None, report
-        drafted = response.candidates[0]
-        candidate = replace(drafted, text=apply_filters(drafted.text, request.prefix, request.suffix))
-        silence = None
-        if not candidate.text:
-            silence = Silence.BLANK
-        elif candidate.probability < (request.least or self._least(Trigger.AUTOMATIC)):
-            silence = Silence.UNSURE
-        if candidate.text:
-            report = await asyncio.to_thread(_judge, snapshot, offset, candidate.text)
-        if silence is None and report.verdict is Verdict.BROKEN:
-            silence = Silence.BROKEN
-        text = candidate.text or drafted.text
-        source = _source(request, candidate)
-        return Outcome(text, candidate.probability, report.verdict, silence, response.stats, source), candidate, report
-
-
-def _judge(snapshot: DocumentSnapshot, offset: int, middle: str) -> SyntaxReport:
-    return validate(snapshot.text, Span(offset, offset), middle, snapshot.language_id)
-
-
-def _source(request: InfillRequest, candidate: Candidate) -> Source | None:
-    if candidate.proposal is None:
-        return None
-    proposal = request.proposals[candidate.proposal]
-    return Source(proposal.source_path, proposal.source_line)
-
-
-def _sum(first: InfillStats, second: InfillStats) -> InfillStats:
-    return InfillStats(
-        first.n_forwards + second.n_forwards,
-        first.n_encoded_tokens + second.n_encoded_tokens,
-        first.n_cached_tokens + second.n_cached_tokens,
-        first.elapsed_ms + second.elapsed_ms,
-    )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from midspan_lsp.documents import DocumentSnapshot, PositionEncoding
+    from midspan_lsp.engine.outcome import Tally
 
 MAX_LABEL_CHARACTERS = 80
 MAX_WORD_CHARACTERS = 256
@@ -132,6 +133,20 @@ def menu_list(
         return None
     edit = include_word(snapshot.text, edit_of(suggestions[0]))
     return lsp.CompletionList(is_incomplete=True, items=[_menu_item(snapshot, edit, encoding)])
+
+
+def tally_object(tally: Tally) -> dict[str, int]:
+    """What was done since the start, as a JSON object."""
+    return {
+        "requests": tally.n_requests,
+        "repeated": tally.n_repeated,
+        "typedThrough": tally.n_typed_through,
+        "forwards": tally.n_forwards,
+        "wastedForwards": tally.n_wasted_forwards,
+        "encodedTokens": tally.n_encoded_tokens,
+        "cachedTokens": tally.n_cached_tokens,
+        "prefilledTokens": tally.n_prefilled_tokens,
+    }
 
 
 def _menu_item(snapshot: DocumentSnapshot, edit: Edit, encoding: PositionEncoding) -> lsp.CompletionItem:

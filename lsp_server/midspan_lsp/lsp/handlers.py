@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+STATS = "midspan/stats"
 MENU_TRIGGER_CHARACTERS = (".", "(", "[", "{", "=", " ")
 
 _Params = TypeVar("_Params")
@@ -53,6 +54,7 @@ def register(server: MidspanServer) -> None:
     server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)(did_change_watched_files)
     # without options pygls would not advertise it
     server.feature(lsp.TEXT_DOCUMENT_INLINE_COMPLETION, lsp.InlineCompletionOptions())(inline_completion)
+    server.feature(STATS)(stats)
 
 
 def initialize(ls: MidspanServer, params: lsp.InitializeParams) -> None:
@@ -77,14 +79,14 @@ def did_open(ls: MidspanServer, params: lsp.DidOpenTextDocumentParams) -> None:
     """Has a document remembered."""
     snapshot = ls.open_document(params.text_document.uri)
     if ls.engine is not None and snapshot is not None:
-        ls.engine.recall.opened(snapshot)
+        ls.engine.opened(snapshot)
 
 
 def did_change(ls: MidspanServer, params: lsp.DidChangeTextDocumentParams) -> None:
     """Has a document's new text remembered."""
     snapshot = ls.open_document(params.text_document.uri)
     if ls.engine is not None and snapshot is not None:
-        ls.engine.recall.changed(snapshot)
+        ls.engine.changed(snapshot)
 
 
 def did_save(ls: MidspanServer, params: lsp.DidSaveTextDocumentParams) -> None:
@@ -159,6 +161,11 @@ async def inline_completion(ls: MidspanServer, params: lsp.InlineCompletionParam
     answer = await _ask(ls, params.text_document.uri, params.position, trigger)
     selected = params.context.selected_completion_info
     return answer and convert.inline_list(answer.snapshot, answer.suggestions, selected, ls.encoding)
+
+
+def stats(ls: MidspanServer, params: object) -> dict[str, int] | None:  # noqa: ARG001
+    """What was done since the start, for benchmarks; null before there is an engine."""
+    return None if ls.engine is None else convert.tally_object(ls.engine.tally)
 
 
 @null_on_failure

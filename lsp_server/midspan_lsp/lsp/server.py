@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from midspan_lsp.engine.pipeline import Engine
-    from midspan_lsp.engine.recall import Recall
 
 logger = logging.getLogger(__name__)
 
@@ -152,20 +151,20 @@ class MidspanServer(LanguageServer):
         except Exception:
             logger.exception("the engine could not be closed")
 
-    def _tell_memory(self, recall: Recall) -> None:
+    def _tell_what_is_open(self, engine: Engine) -> None:
         """What is open by now: folders first, for their rules of what is ignored count for documents too."""
         for folder in self._folders:
-            recall.add_folder(folder)
+            engine.recall.add_folder(folder)
         for uri in list(self.workspace.text_documents):
             snapshot = self.open_document(uri)
             if snapshot is not None:
-                recall.opened(snapshot)
+                engine.opened(snapshot)
 
     async def _load(self) -> None:
         progress = LoadingProgress(self)
         try:
             self.engine = self._build_engine(self.settings)
-            self._tell_memory(self.engine.recall)
+            self._tell_what_is_open(self.engine)
             await self.engine.load(progress.report)
         except InfillError as error:
             self.tell_error(error)

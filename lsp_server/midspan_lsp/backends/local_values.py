@@ -1,0 +1,47 @@
+"""Between the server's values and the model's, both ways, and nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from midspan_lsp.types import Candidate, InfillRequest, InfillStats, Span
+
+if TYPE_CHECKING:
+    from midspan_model.context_encoding import Cost
+    from midspan_model.questions import Middle, Question
+
+
+def question_of(request: InfillRequest) -> Question:
+    """What the model is asked."""
+    from midspan_model.growth import Draft  # noqa: PLC0415  (imports torch)
+    from midspan_model.questions import Proposal, Question  # noqa: PLC0415
+
+    draft = request.draft
+    return Question(
+        prefix=request.prefix,
+        suffix=request.suffix,
+        max_lines=request.max_lines,
+        min_indent=request.min_indent,
+        least=request.least,
+        language_id=request.language_id,
+        proposals=tuple(Proposal(one.text, one.score) for one in request.proposals),
+        draft=draft and Draft(draft.token_ids, draft.confidences, draft.remask),
+    )
+
+
+def candidate_of(middle: Middle) -> Candidate:
+    """What the model answered."""
+    return Candidate(
+        text=middle.text,
+        probability=middle.probability,
+        token_ids=middle.token_ids,
+        token_spans=tuple(Span(start, end) for start, end in middle.spans),
+        confidences=middle.confidences,
+        finish_reason=middle.finish.value,
+        proposal=middle.proposal,
+    )
+
+
+def stats_of(cost: Cost, elapsed_ms: float) -> InfillStats:
+    """What it cost."""
+    return InfillStats(cost.n_forwards, cost.n_encoded, cost.n_cached, elapsed_ms)

@@ -1,0 +1,138 @@
+"""Answers that are still good: a request that repeats, or whose cursor has moved on through what was shown."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from midspan_lsp.engine.outcome import Outcome, Silence
+from midspan_lsp.types import InfillStats
+
+SIZE = 64
+SILENCE_LIFE_S = 5.0
+_CLOSERS, _MAX_CLOSERS = frozenset(")]}\"'`"), 3
+
+
+@dataclass(frozen=True)
+class Place:
+    """A cursor's surroundings, as a backend is shown them.
+
+    Attributes:
+        uri: the document.
+        prefix: text before the cursor, from where the window begins.
+        suffix: text after it, to where the window ends.
+    """
+
+    uri: str
+    prefix: str
+    suffix: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer and what it is worth.
+
+    Attributes:
+        place: where it was given.
+        outcome: it.
+        by_hand: whether somebody asked by hand, and so gave it more time and a lower bar.
+        is_cut: whether time was up before it was complete.
+        at_s: when.
+    """
+
+    place: Place
+    outcome: Outcome
+    by_hand: bool
+    is_cut: bool
+    at_s: float
+
+
+class Answers:
+    """The last answers, a bounded number of them. What was typed since is taken from them.
+
+    The settings belong to the engine, and so to all its answers alike.
+
+    Args:
+        size: most answers kept; the one used least recently goes first.
+        silence_life_s: so long nothing is shown where nothing was: the project's memory may know more by then.
+        now_s: the clock.
+    """
+
+    def __init__(
+        self,
+        size: int = SIZE,
+        silence_life_s: float = SILENCE_LIFE_S,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._size, self._silence_life_s, self._now_s = size, silence_life_s, now_s
+        self._answers: list[Answer] = []
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def find(self, place: Place, *, by_hand: bool) -> tuple[Outcome, bool] | None:
+        """The outcome at a place, as far as it is known, and whether some of it has been typed since.
+
+        What is asked by hand is not answered by less: neither by a silence nor by what was cut short where nobody
+        asked by hand.
+        """
+        place = _with_plain_ends(place)
+        for answer in reversed(self._answers):
+            outcome = _rest(answer.outcome, answer.place, place)
+            if outcome is None or not self._is_good(answer, by_hand):
+                continue
+            self._answers.remove(answer)
+            self._answers.append(answer)
+            return outcome, place != answer.place
+        return None
+
+    def add(self, place: Place, outcome: Outcome, *, by_hand: bool, is_cut: bool) -> None:
+        """Keep an outcome, unless it is only that nobody waited for one, or that time was too short for one."""
+        if outcome.silence is Silence.STOPPED or (outcome.silence is not None and is_cut):
+            return
+        place = _with_plain_ends(place)
+        self._answers = [one for one in self._answers if one.place != place][-self._size + 1 :]
+        self._answers.append(Answer(place, outcome, by_hand, is_cut, self._now_s()))
+
+    def forget(self, uri: str) -> None:
+        """A document was closed."""
+        self._answers = [one for one in self._answers if one.place.uri != uri]
+
+    def _is_good(self, answer: Answer, by_hand: bool) -> bool:
+        is_silence = answer.outcome.silence is not None
+        if by_hand and not answer.by_hand and (is_silence or answer.is_cut):
+            return False
+        return not is_silence or self._now_s() - answer.at_s < self._silence_life_s
+
+
+def _rest(outcome: Outcome, then: Place, now: Place) -> Outcome | None:
+    """What is left of an outcome if all that has happened since is that its text was begun; None otherwise."""
+    closers = _closers(then.suffix, now.suffix)
+    if then.uri != now.uri or closers is None or not now.prefix.startswith(then.prefix):
+        return None
+    typed = now.prefix[len(then.prefix) :]
+    if not typed:
+        return None if closers else replace(outcome, stats=InfillStats())
+    text = _with_plain_ends_in(outcome.text)
+    rest = text[len(typed) :].removesuffix(closers)
+    is_begun = outcome.silence is None and text.startswith(typed) and text.endswith(rest + closers) and rest.strip()
+    return replace(outcome, text=rest, stats=InfillStats()) if is_begun else None
+
+
+def _closers(then: str, now: str) -> str | None:
+    """What the editor has put behind the cursor by itself, as it closes brackets; None if more has changed."""
+    for n in range(_MAX_CLOSERS + 1):
+        closers = now[:n]
+        if set(closers) <= _CLOSERS and len(now) >= len(then) and (closers + then).startswith(now):
+            return closers
+    return None
+
+
+def _with_plain_ends(place: Place) -> Place:
+    """Line ends all alike: an editor puts its document's own into what it inserts."""
+    return replace(place, prefix=_with_plain_ends_in(place.prefix), suffix=_with_plain_ends_in(place.suffix))
+
+
+def _with_plain_ends_in(text: str) -> str:
+    return text.replace("\r\n", "\n")

@@ -1,0 +1,74 @@
+"""What the engine answers, and what all its answers have cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from midspan_lsp.types import InfillStats, Source, Verdict
+
+
+class Silence(Enum):
+    """Why nothing is shown."""
+
+    STOPPED = "cancelled, or time was up"
+    BLANK = "nothing to insert"
+    UNSURE = "not sure enough"
+    BROKEN = "would break the syntax"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that is known of one answer, shown or not.
+
+    Attributes:
+        text: the middle; where it is not shown, what was drafted.
+        probability: of the draft's being right.
+        verdict: the gate's, of `text`.
+        silence: why it is not to be shown; None if it is.
+        stats: cost of all backend calls.
+        source: where in the project it is from, even if it was mended since; None: the model's own.
+    """
+
+    text: str
+    probability: float
+    verdict: Verdict
+    silence: Silence | None
+    stats: InfillStats
+    source: Source | None = None
+
+
+STOPPED = Outcome("", 0.0, Verdict.NO_OPINION, Silence.STOPPED, InfillStats())
+"""Before anything was asked."""
+
+
+@dataclass
+class Tally:
+    """What an engine has done since it was made.
+
+    Attributes:
+        n_requests: for a completion, once the model was loaded.
+        n_repeated: of these, answered by what was known of the same place.
+        n_typed_through: of these, answered by the rest of what was shown before.
+        n_forwards: of the denoiser.
+        n_wasted_forwards: of these, for requests that were cancelled.
+        n_encoded_tokens: context tokens encoded for requests.
+        n_cached_tokens: context tokens that requests found encoded.
+        n_prefilled_tokens: context tokens encoded while nobody waited.
+    """
+
+    n_requests: int = 0
+    n_repeated: int = 0
+    n_typed_through: int = 0
+    n_forwards: int = 0
+    n_wasted_forwards: int = 0
+    n_encoded_tokens: int = 0
+    n_cached_tokens: int = 0
+    n_prefilled_tokens: int = 0
+
+    def count(self, stats: InfillStats, *, cancelled: bool) -> None:
+        """A backend call for a request has ended."""
+        self.n_forwards += stats.n_forwards
+        self.n_wasted_forwards += stats.n_forwards if cancelled else 0
+        self.n_encoded_tokens += stats.n_encoded_tokens
+        self.n_cached_tokens += stats.n_cached_tokens
