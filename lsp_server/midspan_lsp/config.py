@@ -56,10 +56,12 @@ class ContextSettings:
 
     Attributes:
         prefix_tokens: most tokens before the cursor.
+        neighbour_tokens: so many of these at most are for lines of the project that are like those before the cursor.
         suffix_tokens: most tokens after it; the embedded model was trained with 48 and has room for 64.
     """
 
     prefix_tokens: int = _number(512, 16, 4096)
+    neighbour_tokens: int = _number(160, 0, 2048)
     suffix_tokens: int = _number(48, 0, 64)
 
 

@@ -111,6 +111,7 @@ class InfillRequest:
         least: a middle less likely to be right than this is not wanted; the backend may stop as soon as it knows.
         draft: an earlier answer to mend, instead of a page of masks.
         proposals: middles from elsewhere, best first; a request with a draft has none.
+        neighbour: lines of the project that are like those before the cursor.
     """
 
     prefix: str
@@ -121,6 +122,7 @@ class InfillRequest:
     least: float = 0.0
     draft: Draft | None = None
     proposals: tuple[Proposal, ...] = ()
+    neighbour: str = ""
 
 
 @dataclass(frozen=True)

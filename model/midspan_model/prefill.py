@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import torch
 
-from midspan_model.canvas import build_canvas
 from midspan_model.context_encoding import Cost, encode_context
 from midspan_model.denoising.loop import StopSignal
 from midspan_model.infilling import Infiller
+from midspan_model.questions import Question
 
 
 @torch.inference_mode()
-def prefill(infiller: Infiller, prefix: str, suffix: str, stop: StopSignal, cost: Cost) -> bool:
-    """Encode what a question about the middle of these texts would have to encode first.
+def prefill(infiller: Infiller, question: Question, stop: StopSignal, cost: Cost) -> bool:
+    """Encode what this question would have to encode first.
 
     Asks `stop` before each chunk of `prefill_chunk` tokens; what was encoded until then stays.
 
     Returns:
         whether all is encoded.
     """
-    config = infiller.config
-    canvas = build_canvas(prefix, suffix, infiller.tokenizer, infiller.trunk.config, config)
+    canvas, chunk = infiller.canvas(question), infiller.config.prefill_chunk
     cache = infiller.contexts.take(canvas.prefix_ids)
     known_ids = canvas.prefix_ids[:-1]  # the last one is the first block's slot 0
-    return encode_context(infiller.trunk, cache, known_ids, canvas.suffix_ids, config.prefill_chunk, stop, cost)
+    return encode_context(infiller.trunk, cache, known_ids, canvas.suffix_ids, chunk, stop, cost)

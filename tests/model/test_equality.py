@@ -221,6 +221,40 @@ def test_branches_are_read_as_if_each_came_alone(tiny_checkpoint: Path) -> None:
         assert torch.allclose(following[-1], whole[-1], atol=1e-5), "typing goes on behind the first branch"
 
 
+@pytest.mark.parametrize("n_lines", [0, 1, 3, 40])
+def test_a_neighbour_takes_whole_lines_and_no_more_than_its_budget(tiny_checkpoint: Path, n_lines: int) -> None:
+    infiller = tiny_infiller(tiny_checkpoint, prefix_tokens=96, neighbour_tokens=40)
+    lines = [f"total_{n} = first(a, b)\n" for n in range(n_lines)]
+    prefix = PREFIX * 4
+    plain = infiller.canvas(Question(prefix, SUFFIX))
+    canvas = infiller.canvas(Question(prefix, SUFFIX, neighbour="".join(lines)))
+    assert len(canvas.prefix_ids) <= 96
+    assert canvas.healed == plain.healed
+    text = b"".join(map(infiller.tokenizer.token_bytes, canvas.prefix_ids[1:])).decode()
+    shown = text.partition("\n\n")[0].splitlines(keepends=True)
+    kept = [line for line in shown if line.startswith("total_")]
+    assert "".join(kept).rstrip() == "".join(lines[: len(kept)]).rstrip()
+    assert bool(kept) == bool(n_lines)
+    assert len(infiller.tokenizer.encode("".join(kept))) <= 40
+    assert prefix.endswith(
+        text.removeprefix("".join(kept).rstrip() + "\n\n" if kept else "")[: -len(canvas.healed)] or "x"
+    )
+
+
+def test_a_neighbour_is_read_as_text_in_front(infiller: Infiller) -> None:
+    lines = "def first_of(a):\n    return first(a, a)"
+    asked = ask_question(infiller, Question(PREFIX, SUFFIX, neighbour=lines))
+    in_front = ask_question(infiller, Question(lines + "\n\n" + PREFIX, SUFFIX))
+    assert_same_but_cost(asked, in_front)
+    assert asked.confidences != pytest.approx(ask_question(infiller, Question(PREFIX, SUFFIX)).confidences, rel=1e-4)
+
+
+def ask_question(infiller: Infiller, question: Question) -> Middle:
+    middle = infiller.infill(question, Stop())
+    assert middle is not None
+    return middle
+
+
 @pytest.mark.parametrize("end", range(12, len(PREFIX), 7))
 def test_a_proposal_that_would_be_typed_costs_one_forward(tiny_checkpoint: Path, end: int) -> None:
     question = Question(PREFIX[:end], SUFFIX)

@@ -105,6 +105,7 @@ class LocalBackend:
         config = DenoiseConfig(
             threshold=model.threshold,
             prefix_tokens=context.prefix_tokens,
+            neighbour_tokens=context.neighbour_tokens,
             suffix_tokens=context.suffix_tokens,
         )
 
@@ -158,7 +159,7 @@ class LocalBackend:
         from midspan_model.prefill import prefill  # noqa: PLC0415
 
         infiller = self._loaded()
-        return _measured(lambda cost: prefill(infiller, request.prefix, request.suffix, token, cost))[1]
+        return _measured(lambda cost: prefill(infiller, question_of(request), token, cost))[1]
 
     def _loaded(self) -> Infiller:
         if self._infiller is None:

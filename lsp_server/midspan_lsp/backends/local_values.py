@@ -25,6 +25,7 @@ def question_of(request: InfillRequest) -> Question:
         least=request.least,
         language_id=request.language_id,
         proposals=tuple(Proposal(one.text, one.score) for one in request.proposals),
+        neighbour=request.neighbour,
         draft=draft and Draft(draft.token_ids, draft.confidences, draft.remask),
     )
 

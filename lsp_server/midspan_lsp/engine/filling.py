@@ -71,8 +71,11 @@ class Filler:
         token: CancellationToken,
         on_step: StepObserver | None,
     ) -> Outcome:
-        proposals = await self._recall.drafts(snapshot, offset, Shape(request.max_lines, request.min_indent))
-        request = replace(request, proposals=proposals)
+        shape = Shape(request.max_lines, request.min_indent)
+        proposals, neighbour = await asyncio.gather(
+            self._recall.drafts(snapshot, offset, shape), self._recall.neighbour(snapshot, offset)
+        )
+        request = replace(request, proposals=proposals, neighbour=neighbour)
         outcome, candidate, report = await self._ask(request, snapshot, offset, token, on_step)
         if candidate is None or outcome.silence is not Silence.BROKEN:
             return outcome

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from midspan_lsp.backends.base import InfillBackend, ReportProgress
 from midspan_lsp.config import LEAST_PROBABILITY, Eagerness, MemorySettings, Settings
@@ -72,7 +73,7 @@ class Engine:
         self._texts[snapshot.uri] = snapshot.text
         if before != snapshot.text:
             self._latest.cancel(snapshot.uri)
-            self._prefetch.expect(self._request(snapshot, end_of_edit(before, snapshot.text)))
+            self._expect(snapshot, end_of_edit(before, snapshot.text))
         self.recall.changed(snapshot)
 
     def forget(self, uri: str) -> None:
@@ -100,7 +101,7 @@ class Engine:
         """
         request = self._request(snapshot, offset, self._least(trigger))
         if not self.ready:
-            self._prefetch.expect(request)
+            self._expect(snapshot, offset)
             return []
         token = token or self._new_token(trigger)
         kind = "menu" if trigger is Trigger.MENU else "ghost text"  # an editor may ask for both at once
@@ -145,6 +146,10 @@ class Engine:
         invoked = trigger is Trigger.INVOKED
         return CancellationToken((settings.invoked_timeout_ms if invoked else settings.timeout_ms) / 1e3)
 
+    def _expect(self, snapshot: DocumentSnapshot, offset: int) -> None:
+        """Have the context of a likely request prepared."""
+        self._prefetch.expect(self._request(snapshot, offset), partial(self.recall.neighbour, snapshot, offset))
+
     def _request(self, snapshot: DocumentSnapshot, offset: int, least: float = 0.0) -> InfillRequest:
         prefix, suffix = window(snapshot.text, offset, self._settings.context)
         shape = middle_shape(prefix, suffix, self._settings.completion.max_lines)
@@ -181,5 +186,5 @@ class Engine:
             if self._running.get(place) is done:
                 del self._running[place]
         if is_cut and not token.cancelled():  # what it lacked is made up for
-            self._prefetch.expect(request)
+            self._expect(snapshot, offset)
         return outcome

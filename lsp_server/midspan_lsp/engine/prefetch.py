@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from midspan_lsp.backends.base import InfillBackend
 from midspan_lsp.engine.outcome import Tally
@@ -13,6 +15,13 @@ from midspan_lsp.types import CancellationToken, InfillRequest
 logger = logging.getLogger(__name__)
 
 QUIET_S = 0.3
+
+Neighbour = Callable[[], Awaitable[str]]
+"""Finds the lines of the project that are like those before a cursor."""
+
+
+async def _none() -> str:
+    return ""
 
 
 class Prefetch:
@@ -29,14 +38,20 @@ class Prefetch:
     def __init__(self, backend: InfillBackend, tally: Tally, quiet_s: float = QUIET_S) -> None:
         self._backend, self._tally, self._quiet_s = backend, tally, quiet_s
         self._request: InfillRequest | None = None
+        self._neighbour: Neighbour = _none
         self._timer: asyncio.TimerHandle | None = None
         self._token = CancellationToken()
         self._running: asyncio.Task[None] | None = None
 
-    def expect(self, request: InfillRequest) -> None:
-        """A place where a request is likely to come; what was expected before is not. Needs a running loop."""
+    def expect(self, request: InfillRequest, neighbour: Neighbour = _none) -> None:
+        """A place where a request is likely to come; what was expected before is not. Needs a running loop.
+
+        Args:
+            request: about what it will be.
+            neighbour: asked for the lines that will be in it.
+        """
         self.pause()
-        self._request = request
+        self._request, self._neighbour = request, neighbour
         self._timer = asyncio.get_running_loop().call_later(self._quiet_s, self.begin)
 
     def pause(self) -> None:
@@ -56,6 +71,9 @@ class Prefetch:
 
     async def _prepare(self, request: InfillRequest, token: CancellationToken) -> None:
         try:
+            request = replace(request, neighbour=await self._neighbour())
+            if token.cancelled():
+                return
             stats = await self._backend.prepare(request, token)
         except InfillError as error:  # a request would tell the user
             logger.warning("the context could not be prepared: %s", error)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote
 
 from midspan_lsp.config import MemorySettings
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from midspan_lsp.memory.memory import ProjectMemory
 
 logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 LIMIT_S = 0.08
 QUIET_S = 1.5
@@ -77,16 +79,18 @@ class Recall:
             found = memory.drafts(known, offset, shape.max_lines, shape.min_indent)
             return tuple(Proposal(one.text, one.score, one.source_path, one.source_line) for one in found)
 
-        try:
-            async with asyncio.timeout(self._limit_s):  # a call that is given up before its turn is never made
-                found = await asyncio.wrap_future(self._thread.submit(find, ()))
-        except TimeoutError:
-            logger.debug("the project's memory took too long")
-            found = ()
+        found = await self._in_time(find, ())
         self._counter.asked(self._folders, snapshot.path, proposed=bool(found))
         if self._counter.is_due():
             self._tell(self._write_counts)
         return found
+
+    async def neighbour(self, snapshot: DocumentSnapshot, offset: int) -> str:
+        """Lines of the project that are like those before a cursor; "" if none are, or it takes too long."""
+        if not self._usable:
+            return ""
+        known = replace(snapshot, uri=_key(snapshot.uri))
+        return await self._in_time(lambda memory: memory.neighbour(known, offset), "")
 
     def shown(self, snapshot: DocumentSnapshot, *, from_project: bool) -> None:
         """An editor was given a middle for a document."""
@@ -190,6 +194,14 @@ class Recall:
     def _rest(self) -> None:
         """The user is at work: scans pause."""
         self._quiet_until_s = time.monotonic() + self._quiet_s
+
+    async def _in_time(self, call: Callable[[ProjectMemory], _T], otherwise: _T) -> _T:
+        try:
+            async with asyncio.timeout(self._limit_s):  # a call that is given up before its turn is never made
+                return await asyncio.wrap_future(self._thread.submit(call, otherwise))
+        except TimeoutError:
+            logger.debug("the project's memory took too long")
+            return otherwise
 
     def _tell(self, call: Callable[[ProjectMemory], None]) -> None:
         if self._usable:
