@@ -324,5 +324,5 @@ async def test_modules_in_the_working_directory_are_not_run(hostile_folder: Path
 
 
 async def test_the_server_tells_what_it_has_done(editor: Editor) -> None:
-    stats = await editor.client.protocol.send_request_async("midspan/stats", {})
-    assert (stats.requests, stats.encodedTokens, stats.typedThrough) == (7, 11, 0)
+    work = await editor.client.protocol.send_request_async("midspan/work", {})
+    assert (work.requests, work.encodedTokens, work.typedThrough) == (7, 11, 0)

@@ -108,9 +108,9 @@ class Editor:
         """A request's answer is not wanted any more."""
         self.notify("$/cancelRequest", {"id": number})
 
-    async def stats(self) -> dict[str, int]:
+    async def work(self) -> dict[str, int]:
         """What the server has done so far."""
-        return dict(await self.request("midspan/stats", {}))
+        return dict(await self.request("midspan/work", {}))
 
     async def stop(self) -> None:
         """End the server."""

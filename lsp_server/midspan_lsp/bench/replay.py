@@ -45,7 +45,7 @@ class Rhythm:
         keys: without the first look, which was waited for.
         wall_s: from the first key to the last one's answer.
         cpu_s: processor time meanwhile; None where it is not known.
-        work: what `midspan/stats` counted meanwhile.
+        work: what `midspan/work` counted meanwhile.
     """
 
     keys: list[Key]
@@ -60,12 +60,12 @@ async def type_at_rhythm(editor: Editor, hole: Hole, keys_per_second: float) -> 
     typing = _Typing(editor, hole)
     typing.press(0)
     await typing.last_answer()
-    before, before_s, began_s = await editor.stats(), cpu_s(editor.pid), time.perf_counter()
+    before, before_s, began_s = await editor.work(), cpu_s(editor.pid), time.perf_counter()
     for n_typed in range(1, len(hole.middle)):
         await asyncio.sleep(max(0.0, began_s + n_typed / keys_per_second - time.perf_counter()))
         typing.press(n_typed)
     await typing.last_answer()
-    wall_s, after_s, after = time.perf_counter() - began_s, cpu_s(editor.pid), await editor.stats()
+    wall_s, after_s, after = time.perf_counter() - began_s, cpu_s(editor.pid), await editor.work()
     editor.close(hole)
     used_s = None if before_s is None or after_s is None else after_s - before_s
     return Rhythm(typing.keys()[1:], wall_s, used_s, {name: after[name] - before[name] for name in after})
@@ -88,12 +88,12 @@ async def answer_when_ready(editor: Editor, hole: Hole) -> Key:
     Raises:
         BadResponse: the server does not encode it ahead.
     """
-    before = await editor.stats()
+    before = await editor.work()
     editor.open(hole, hole.before[:-1] + hole.after)
     editor.change(hole, hole.text())
     try:
         async with asyncio.timeout(_PREPARED_TIMEOUT_S):
-            while (await editor.stats())["prefilledTokens"] == before["prefilledTokens"]:  # noqa: ASYNC110
+            while (await editor.work())["prefilledTokens"] == before["prefilledTokens"]:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
     except TimeoutError as error:
         raise BadResponse("the server does not prepare the context of an edit") from error

@@ -112,7 +112,6 @@ class Engine:
             self._latest.finish(snapshot.uri, kind, token)
         if outcome.silence is not None:
             return []
-        self.recall.shown(snapshot, from_project=outcome.source is not None)
         place, stats = Span(offset, offset), outcome.stats
         return [Suggestion(outcome.text, place, outcome.probability, outcome.verdict, stats, outcome.source)]
 
@@ -185,6 +184,8 @@ class Engine:
             done.set_result(None)
             if self._running.get(place) is done:
                 del self._running[place]
+        if outcome.silence is None:  # once, however often it is shown again
+            self.recall.shown(snapshot, from_project=outcome.source is not None)
         if is_cut and not token.cancelled():  # what it lacked is made up for
             self._expect(snapshot, offset)
         return outcome

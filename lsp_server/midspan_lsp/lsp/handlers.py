@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-STATS = "midspan/stats"
+WORK = "midspan/work"
 MENU_TRIGGER_CHARACTERS = (".", "(", "[", "{", "=", " ")
 
 _Params = TypeVar("_Params")
@@ -54,7 +54,7 @@ def register(server: MidspanServer) -> None:
     server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)(did_change_watched_files)
     # without options pygls would not advertise it
     server.feature(lsp.TEXT_DOCUMENT_INLINE_COMPLETION, lsp.InlineCompletionOptions())(inline_completion)
-    server.feature(STATS)(stats)
+    server.feature(WORK)(work)
 
 
 def initialize(ls: MidspanServer, params: lsp.InitializeParams) -> None:
@@ -163,7 +163,7 @@ async def inline_completion(ls: MidspanServer, params: lsp.InlineCompletionParam
     return answer and convert.inline_list(answer.snapshot, answer.suggestions, selected, ls.encoding)
 
 
-def stats(ls: MidspanServer, params: object) -> dict[str, int] | None:  # noqa: ARG001
+def work(ls: MidspanServer, params: object) -> dict[str, int] | None:  # noqa: ARG001
     """What was done since the start, for benchmarks; null before there is an engine."""
     return None if ls.engine is None else convert.tally_object(ls.engine.tally)
 
