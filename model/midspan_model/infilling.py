@@ -134,31 +134,11 @@ class Infiller:
 
     def _follow(self, task: Task, branches: list[list[int]], rows: list[Tensor]) -> tuple[Typewriter, int, int]:
         """Of typewriters that each read one branch the one that gets furthest, how far, and on which branch."""
-        found: list[tuple[Typewriter, int, int]] = []
-        for number, (branch, own_TV) in enumerate(zip(branches, rows, strict=True)):
-            typewriter = self._typewriter(task)
-            found.append((typewriter, typewriter.read(own_TV, branch[: self._most_tokens(task) - 1]), number))
-        return max(found, key=lambda one: one[1])
-
-    def _follow(self, task: Task, branches: list[list[int]], rows: list[Tensor]) -> tuple[Typewriter, int, int]:
-        """Of typewriters that each read one branch the one that gets furthest, how far, and on which branch."""
-        found: list[tuple[Typewriter, int, int]] = []
-        for number, (branch, own_TV) in enumerate(zip(branches, rows, strict=True)):
-            typewriter = self._typewriter(task)
-            found.append((typewriter, typewriter.read(own_TV, branch[: self._most_tokens(task) - 1]), number))
-        return max(found, key=lambda one: one[1])
-
-    def _tokenise_proposals(self, task: Task) -> dict[int, list[int]]:
-        """Tokens of the proposals that are read, what precedes the cursor healed; by their index."""
-        found: dict[int, list[int]] = {}
-        healed, room = task.canvas.healed.decode("utf-8", "ignore"), task.cache.room - 1
-        for index, proposal in enumerate(task.question.proposals[: self.config.max_proposals]):
-            token_ids = self.tokenizer.encode(healed + proposal.text)
-            fits = 0 < len(token_ids) <= min(room, self._most_tokens(task))
-            if fits and healed.encode() == task.canvas.healed and token_ids not in found.values():
-                found[index] = token_ids
-                room -= len(token_ids)
-        return found
+        most, typewriters = self._most_tokens(task), [self._typewriter(task) for _ in branches]
+        read = zip(typewriters, rows, branches, strict=True)
+        counts = [typewriter.read(own_TV, branch[: most - 1]) for typewriter, own_TV, branch in read]
+        furthest = counts.index(max(counts))
+        return typewriters[furthest], counts[furthest], furthest
 
     def _score(self, task: Task, token_ids: list[int], logits_TV: Tensor, proposal: int | None) -> Candidate:
         """A middle from elsewhere, with the probabilities that typing gives it."""
