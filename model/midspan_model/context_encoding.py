@@ -36,16 +36,16 @@ def encode_context(
 ) -> bool:
     """Make `cache` hold these tokens; what it has in common with them is kept.
 
-    Works in chunks and asks `stop` before each; what was encoded until then stays.
+    Works in chunks and asks `stop` before each, and first of all; what was encoded until then stays.
 
     Returns:
         whether all is encoded; if not, `stop` said so.
     """
+    if stop.cancelled() or stop.expired():
+        return False
     if cache.suffix_ids == list(suffix_ids):
         cost.n_cached += len(suffix_ids)
     else:
-        if stop.cancelled() or stop.expired():
-            return False
         trunk.encode_suffix(list(suffix_ids), cache)
         cost.n_encoded += len(suffix_ids)
     kept = common_length(cache.prefix_ids, prefix_ids)

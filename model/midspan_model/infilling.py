@@ -111,8 +111,7 @@ class Infiller:
         if not self._encode(task, self._nothing(task)):
             return
         texts = [proposal.text for proposal in task.question.proposals[: self.config.max_proposals]]
-        most, room = self._most_tokens(task), task.cache.room - 1
-        proposed = tokenise_middles(texts, task.canvas, self.tokenizer, most, room)
+        proposed = tokenise_middles(texts, task.canvas, self.tokenizer, self._most_tokens(task), task.cache.room - 1)
         branches = list(proposed.values()) or [[]]
         hidden_TC = self.denoiser.forward_branches(task.canvas.prefix_ids[-1], branches, task.cache)
         logits_TV = self.denoiser.logits(hidden_TC)
@@ -196,10 +195,8 @@ class Infiller:
             on_step = None if task.on_draft is None else partial(_show, growth, task.on_draft)
             finish = denoise(partial(self._forward, task), block, policy, stop, on_step)[0]
             growth.take(block)
-            if finish is not Finish.LENGTH:
-                return finish
-            if task.ends(growth.spell()[0]):
-                return Finish.LINE
+            if finish is not Finish.LENGTH or task.ends(growth.spell()[0]):
+                return Finish.LINE if finish is Finish.LENGTH else finish
         return Finish.LENGTH
 
     def _read_on(self, task: Task, candidates: Candidates) -> None:
@@ -207,7 +204,7 @@ class Infiller:
         chosen = candidates.ranked()
         if not self.config.exhaustive:
             chosen = candidates.open(task.question.least, self.config.sure_proposal)[: self.config.read_on]
-        if len(chosen) < 2 or not task.question.suffix or not self._encode(task, self._nothing(task)):
+        if len(chosen) < 2 or task.stopped() or not task.question.suffix or not self._encode(task, self._nothing(task)):
             return
         texts = [task.cut(one.growth.spell()[0]) for one in chosen]
         found = read_on(self.trunk, task.cache, task.canvas, texts, task.question.suffix, self.tokenizer)
@@ -245,8 +242,7 @@ class Infiller:
     def _forward(self, task: Task, ids: list[int], slots: list[int]) -> Tensor:
         """One denoiser forward; logits_MV only for the slots wanted, each predicted by its left neighbour."""
         task.cost.n_forwards += 1
-        hidden_TC = self.denoiser.forward_block(ids, task.cache)
-        return self.denoiser.logits(hidden_TC[[slot - 1 for slot in slots]])
+        return self.denoiser.logits(self.denoiser.forward_block(ids, task.cache)[[slot - 1 for slot in slots]])
 
 
 def _show(growth: Growth, on_draft: OnDraft, _n_forwards: int, block: Block, fresh: frozenset[int]) -> None:

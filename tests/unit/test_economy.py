@@ -12,7 +12,7 @@ from midspan_lsp.backends.local import LocalBackend
 from midspan_lsp.config import CompletionSettings, Settings
 from midspan_lsp.documents import DocumentSnapshot
 from midspan_lsp.engine.pipeline import Engine
-from midspan_lsp.types import CancellationToken, InfillRequest, Trigger
+from midspan_lsp.types import CancellationToken, InfillRequest, Proposal, Trigger
 
 BEFORE = "def area(width, height):\n    return width * height\n\n\n" * 12 + "def double(value):\n    "
 AFTER = "\n\n\nprint(double(2))\n"
@@ -182,3 +182,18 @@ def test_the_worker_lets_requests_pass() -> None:
     for call in calls:
         call.result(10)
     assert order == ["now 1", "now 2", "later 1", "later 2"]
+
+
+async def test_a_cancel_wastes_one_forward_at_most_with_the_project_read_too(desk: Desk) -> None:
+    """Proposals are read and judged by forwards of their own."""
+    desk.type("x = ")
+    await desk.ask()
+    request = InfillRequest(
+        desk.text, AFTER, "python", proposals=(Proposal("value", 0.3, "", 0), Proposal("1", 0.2, "", 0))
+    )
+    whole = await desk.backend.infill(request, CancellationToken())
+    assert whole.stats.n_forwards > 2
+    for n_questions in range(8):
+        response = await desk.backend.infill(request, CancelAfter(n_questions))
+        assert response.stats.n_forwards <= n_questions
+        assert response.candidates == ()

@@ -124,6 +124,28 @@ class SlowMemory(ProjectMemory):
 release = threading.Event()
 
 
+class SlowNeighbours(ProjectMemory):
+    """Finds lines that are alike, the first time in time."""
+
+    n_asked = 0
+
+    def neighbour(self, snapshot: DocumentSnapshot, offset: int) -> str:
+        self.n_asked += 1
+        if self.n_asked > 1:
+            release.wait(10)
+        return f"{self.n_asked}\n"
+
+
+async def test_lines_that_are_late_are_those_of_before() -> None:
+    """What stands in front of the context is not to come and go: the model would read all of it anew."""
+    release.clear()
+    recall = Recall(MemorySettings(), limit_s=0.5, build=lambda settings: SlowNeighbours(settings, keep=False))
+    assert await recall.neighbour(snapshot(CALL), 3) == "1\n"
+    assert await recall.neighbour(snapshot(CALL), 4) == "1\n"
+    release.set()
+    await recall.aclose()
+
+
 async def test_a_slow_memory_is_not_waited_for() -> None:
     release.clear()
     recall = Recall(MemorySettings(), limit_s=0.02, build=lambda settings: SlowMemory(settings, keep=False))

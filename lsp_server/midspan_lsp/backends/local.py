@@ -20,14 +20,7 @@ from midspan_lsp.backends.local_values import candidate_of, question_of, stats_o
 from midspan_lsp.backends.worker import Worker
 from midspan_lsp.config import Settings
 from midspan_lsp.errors import BackendUnavailable, BadResponse, InfillError
-from midspan_lsp.types import (
-    CancellationToken,
-    InfillRequest,
-    InfillResponse,
-    InfillStats,
-    SlotView,
-    StepObserver,
-)
+from midspan_lsp.types import CancellationToken, InfillRequest, InfillResponse, InfillStats, SlotView, StepObserver
 
 if TYPE_CHECKING:
     from midspan_model.context_encoding import Cost

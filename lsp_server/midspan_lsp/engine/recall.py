@@ -62,6 +62,7 @@ class Recall:
         self._counter = UsageCounter(enabled=count)
         self._quiet_until_s = 0.0
         self._changes: dict[str, Future[None]] = {}
+        self._neighbours: dict[str, str] = {}
         self._folders: dict[str, None] = {}
         self._to_scan: dict[str, None] = {}
         self._to_reread: dict[str, None] = {}
@@ -86,11 +87,17 @@ class Recall:
         return found
 
     async def neighbour(self, snapshot: DocumentSnapshot, offset: int) -> str:
-        """Lines of the project that are like those before a cursor; "" if none are, or it takes too long."""
+        """Lines of the project that are like those before a cursor; "" if none are.
+
+        If it takes too long, those of before: other ones would cost the model all that it has read behind them.
+        """
         if not self._usable:
             return ""
-        known = replace(snapshot, uri=_key(snapshot.uri))
-        return await self._in_time(lambda memory: memory.neighbour(known, offset), "")
+        key = _key(snapshot.uri)
+        known = replace(snapshot, uri=key)
+        found = await self._in_time(lambda memory: memory.neighbour(known, offset), self._neighbours.get(key, ""))
+        self._neighbours[key] = found
+        return found
 
     def shown(self, snapshot: DocumentSnapshot, *, from_project: bool) -> None:
         """An editor was given a middle for a document."""
@@ -115,6 +122,7 @@ class Recall:
         """A document was closed: its file counts again, if it is in a workspace folder."""
         key = _key(uri)
         self._changes.pop(key, None)
+        self._neighbours.pop(key, None)
         self._tell(lambda memory: memory.close(key))
 
     def saved(self, path: str) -> None:
