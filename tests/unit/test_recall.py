@@ -274,6 +274,28 @@ async def test_files_changed_outside_are_read_again_each_once_and_requests_get_i
     await recall.aclose()
 
 
+async def test_an_answer_is_not_given_again_once_the_memory_knows_otherwise(tmp_path: Path) -> None:
+    path = put(tmp_path, "a.py")
+    recall = patient()
+    await read(recall, tmp_path)
+    backend = ScriptedBackend([candidate(REST), candidate("x)"), candidate("y)")], can_remask=False)
+    engine = Engine(backend, Settings(), recall)
+    asked = snapshot(CALL + "\n    return payload\n")
+
+    async def shown() -> list[str]:
+        return [one.text for one in await engine.complete(asked, len(CALL), Trigger.AUTOMATIC)]
+
+    assert await shown() == await shown() == [REST]
+    recall.changed(asked)
+    assert await shown() == [REST], "its own text is known by the place"
+    path.unlink()
+    recall.deleted(str(path))
+    assert await shown() == ["x)"]
+    recall.changed(snapshot(WHOLE, "untitled:other"))
+    assert await shown() == ["y)"]
+    await engine.aclose()
+
+
 async def test_a_folder_within_another_can_be_removed(tmp_path: Path) -> None:
     put(tmp_path, "sub/a.py")
     recall = patient()

@@ -22,11 +22,13 @@ class Place:
         uri: the document.
         prefix: text before the cursor, from where the window begins.
         suffix: text after it, to where the window ends.
+        knowledge: the memory's for this document: with another one, answers are no longer good.
     """
 
     uri: str
     prefix: str
     suffix: str
+    knowledge: int = 0
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,11 @@ class Answers:
 def _rest(outcome: Outcome, then: Place, now: Place) -> Outcome | None:
     """What is left of an outcome if all that has happened since is that its text was begun; None otherwise."""
     closers = _closers(then.suffix, now.suffix)
-    if then.uri != now.uri or closers is None or not now.prefix.startswith(then.prefix):
+    if (
+        (then.uri, then.knowledge) != (now.uri, now.knowledge)
+        or closers is None
+        or not now.prefix.startswith(then.prefix)
+    ):
         return None
     typed = now.prefix[len(then.prefix) :]
     if not typed:

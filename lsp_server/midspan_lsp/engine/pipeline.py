@@ -163,7 +163,8 @@ class Engine:
         token: CancellationToken,
     ) -> Outcome:
         """What is known of this place already, or else what the backend says."""
-        place, by_hand = Place(snapshot.uri, request.prefix, request.suffix), trigger is Trigger.INVOKED
+        knowledge, by_hand = self.recall.knowledge(snapshot.uri), trigger is Trigger.INVOKED
+        place = Place(snapshot.uri, request.prefix, request.suffix, knowledge)
         self.tally.n_requests += 1
         if same := self._running.get(place):  # the menu asks what ghost text has asked: one answer will do for both
             await asyncio.wait({same})
