@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from pathlib import Path
 from typing import Literal
 
 
@@ -183,31 +182,6 @@ class SlotView:
 
 StepObserver = Callable[[int, tuple[SlotView, ...]], None]
 """Called after each forward with the number of forwards so far and the whole middle as it stands."""
-
-
-@dataclass(frozen=True)
-class HoleInFile:
-    """A hole that an evaluation asks about.
-
-    Attributes:
-        root: the folder of the project; None if the hole is of no project.
-        path: the file, which the disk has with its middle, if it is of a project.
-        language_id: as an editor names it.
-        prefix: all text before.
-        middle: what was cut out.
-        suffix: all text behind.
-        max_lines: most lines the answer may have.
-        min_indent: columns the answer's lines are indented by at least.
-    """
-
-    root: Path | None
-    path: Path
-    language_id: str
-    prefix: str
-    middle: str
-    suffix: str
-    max_lines: int
-    min_indent: int | None
 
 
 class Verdict(Enum):

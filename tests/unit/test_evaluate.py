@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from midspan_lsp.backends.local_evaluation import HoleInFile
 from midspan_lsp.cli.evaluate import Projects, parses, without_copies
 from midspan_lsp.cli.main import main
-from midspan_lsp.types import HoleInFile
 
 FILE = """def area(width, height):
     check(width, height)

@@ -3,15 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from midspan_lsp.backends.local import check_installed
-from midspan_lsp.types import HoleInFile
 
 if TYPE_CHECKING:
     from midspan_model.evaluation.holes import Hole
     from midspan_model.questions import Recalled
+
+
+@dataclass(frozen=True)
+class HoleInFile:
+    """A hole that an evaluation asks about.
+
+    Attributes:
+        root: the folder of the project; None if the hole is of no project.
+        path: the file, which the disk has with its middle, if it is of a project.
+        language_id: as an editor names it.
+        prefix: all text before.
+        middle: what was cut out.
+        suffix: all text behind.
+        max_lines: most lines the answer may have.
+        min_indent: columns the answer's lines are indented by at least.
+    """
+
+    root: Path | None
+    path: Path
+    language_id: str
+    prefix: str
+    middle: str
+    suffix: str
+    max_lines: int
+    min_indent: int | None
 
 
 def evaluate(

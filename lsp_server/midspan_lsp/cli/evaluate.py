@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from midspan_lsp.backends.local_evaluation import evaluate
+from midspan_lsp.backends.local_evaluation import HoleInFile, evaluate
 from midspan_lsp.config import MemorySettings
 from midspan_lsp.documents import DocumentSnapshot
 from midspan_lsp.memory.memory import ProjectMemory
 from midspan_lsp.syntax.parsing import OutOfTimeError, TimeLimit
 from midspan_lsp.syntax.trees import faults, parse_text
-from midspan_lsp.types import HoleInFile
 
 _PARSE_LIMIT_S = 5.0
 

@@ -11,6 +11,8 @@ from midspan_lsp.memory.segments import BLOCK_TOKENS, Document, Segment
 from midspan_lsp.memory.tokens import KIND_BITS, KIND_MASK, LINE, LINE_SPACE, lex
 from midspan_lsp.memory.vocabulary import Ids, Vocabulary
 
+FULL = 0.95
+"""Share of a bound down to which is forgotten, and up to which files are read ahead."""
 _DOCUMENT_BYTES = 800  # of one document beside its tokens: the object, its strings, its entries in tables
 
 
@@ -124,6 +126,16 @@ class TokenIndex:
             own = [document.segment for document in self._open.values()]
             for segment in [*own, *(block for blocks in self._blocks.values() for block in blocks)]:
                 segment.ids[:] = new_ids[segment.ids >> KIND_BITS]
+
+    def shrink(self, limit_bytes: int) -> None:
+        """Forget the files that were used least recently if it takes more than that; open documents stay."""
+        if self.n_bytes <= limit_bytes:
+            return
+        for document in sorted(self.documents(), key=lambda one: one.recency):
+            if document.text is None:
+                self.remove(document.key)
+            if self.n_bytes <= limit_bytes * FULL:
+                return
 
     def place_of(self, document: Document, offset: int) -> tuple[int, int]:
         """Tokens `(first, end)` of the line that holds a code point; the line break before it is the first of them."""

@@ -12,7 +12,7 @@ from midspan_lsp.memory.continuations import cursor_of
 from midspan_lsp.memory.drafts import RetrievedDraft, find_drafts
 from midspan_lsp.memory.files import add_file
 from midspan_lsp.memory.folders import Folders
-from midspan_lsp.memory.index import TokenIndex
+from midspan_lsp.memory.index import FULL, TokenIndex
 from midspan_lsp.memory.languages import family_of
 from midspan_lsp.memory.neighbours import Neighbours
 from midspan_lsp.memory.secrets import is_secret_file
@@ -21,8 +21,6 @@ from midspan_lsp.memory.stats import MemoryStats, Opened, Pause
 from midspan_lsp.memory.store import Store
 from midspan_lsp.memory.usage import Usage
 from midspan_lsp.memory.workspace import SourceFile, Workspace
-
-_FULL = 0.95  # of the bound: a scan stops there, so that what is opened then need not push out anything
 
 
 class ProjectMemory:
@@ -36,6 +34,7 @@ class ProjectMemory:
 
     def __init__(self, settings: MemorySettings, folder: Path | None = None, *, keep: bool = True) -> None:
         self._settings = settings
+        self._limit = settings.max_megabytes * 2**20
         self._folders = Folders(settings, folder, keep=keep)
         self._index = TokenIndex()
         self._opened: dict[str, Opened] = {}
@@ -67,7 +66,7 @@ class ProjectMemory:
         else:
             document.recency = self._clock
             self._index.edit(uri, text)
-        self._drop_least_recent()
+        self._index.shrink(self._limit)
 
     def close(self, uri: str) -> None:
         """A document was closed: its file counts again, if it is a workspace's; else it is forgotten."""
@@ -101,7 +100,7 @@ class ProjectMemory:
                 for _ in add_file(self._index, *held, file, self._clock):
                     if pause.due():
                         yield
-                self._drop_least_recent()
+                self._index.shrink(self._limit)
             elif not Path(real).is_dir():  # one that is there is for a scan
                 self.forget(real)
             if pause.due():
@@ -126,10 +125,8 @@ class ProjectMemory:
                 self._opened[new_uri] = Opened(os.path.realpath(new_path) if new_path else "", opened.family)
             else:
                 self.open(new_uri, new_path, opened.family, text)
-        if path:
-            self.refresh(path)
-        if new_path:
-            self.refresh(new_path)
+        for file in filter(None, (path, new_path)):
+            self.refresh(file)
 
     def scan(self, folder: str | Path) -> Iterator[None]:
         """Reads a workspace folder, or reads again what changed there; yields every few milliseconds.
@@ -152,7 +149,7 @@ class ProjectMemory:
         order = {family: number for number, family in enumerate(dict.fromkeys(wanted))}
         found.sort(key=lambda file: order.get(file.family, len(order)))
         yield from self._forget_missing(workspace, store, {file.path for file in found}, pause)
-        limit = int(_FULL * self._settings.max_megabytes * 2**20)
+        limit = int(FULL * self._limit)  # what is opened then need not push out anything
         for file in found:
             if self._index.n_bytes > limit:
                 break
@@ -250,14 +247,3 @@ class ProjectMemory:
                 yield
         if store is not None:
             store.flush()
-
-    def _drop_least_recent(self) -> None:
-        """Keeps the memory within its bound; open documents stay."""
-        limit = self._settings.max_megabytes * 2**20
-        if self._index.n_bytes <= limit:
-            return
-        for document in sorted(self._index.documents(), key=lambda one: one.recency):
-            if document.text is None:
-                self._index.remove(document.key)
-            if self._index.n_bytes <= limit * _FULL:
-                return
