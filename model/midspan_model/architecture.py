@@ -21,11 +21,10 @@ class Layer(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        c, kv_width = config, config.n_kv_heads * config.head_dim
+        c = config
         self.heads = (c.n_kv_heads, c.n_heads // c.n_kv_heads, c.head_dim)
-        self.splits = [c.n_heads * c.head_dim, kv_width, kv_width]
         self.attention_norm = nn.RMSNorm(c.width, c.norm_eps)
-        self.qkv = nn.Linear(c.width, sum(self.splits), bias=False)
+        self.qkv = nn.Linear(c.width, (c.n_heads + 2 * c.n_kv_heads) * c.head_dim, bias=False)
         self.out = nn.Linear(c.n_heads * c.head_dim, c.width, bias=False)
         self.ffn_norm = nn.RMSNorm(c.width, c.norm_eps)
         self.gate_up = nn.Linear(c.width, 2 * c.ffn_width, bias=False)
@@ -35,10 +34,9 @@ class Layer(nn.Module):
         """Queries (H, G * T, D), keys and values (H, T, D); a head's query groups lie one behind the other."""
         n_tokens = x_TC.shape[0]
         n_kv, group, dim = self.heads
-        q, k, v = self.qkv(self.attention_norm(x_TC)).split(self.splits, -1)
-        q = rotate(q.view(n_tokens, n_kv, group, dim).permute(1, 2, 0, 3), rope)
-        k = rotate(k.view(n_tokens, n_kv, dim).transpose(0, 1), rope)
-        v = v.view(n_tokens, n_kv, dim).transpose(0, 1)
+        joint = self.qkv(self.attention_norm(x_TC)).view(n_tokens, -1, dim).transpose(0, 1)
+        turned, v = joint.split([n_kv * (group + 1), n_kv])
+        q, k = rotate(turned, rope).split([n_kv * group, n_kv])
         return q.reshape(n_kv, group * n_tokens, dim), k, v
 
     def mix(self, x_TC: Tensor, attended_HXD: Tensor) -> Tensor:
@@ -65,11 +63,13 @@ class Transformer(nn.Module):
         self.mask_embedding = nn.Parameter(torch.zeros(config.width))
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.n_layers))
         self.norm = nn.RMSNorm(config.width, config.norm_eps)
+        self.packed_head: nn.Module | None = None
+        """The embedding once more, packed as a linear (`linears.py`); without it logits come from the embedding."""
 
     @property
     def dtype(self) -> torch.dtype:
-        """Number type of weights and cache."""
-        return self.embedding.weight.dtype
+        """Number type of activations and cache."""
+        return self.norm.weight.dtype
 
     def encode_prefix(self, ids: list[int], cache: ContextCache) -> Tensor:
         """Append tokens to the prefix in `cache`; hidden states (T, C)."""
@@ -120,6 +120,8 @@ class Transformer(nn.Module):
 
     def logits(self, hidden_TC: Tensor) -> Tensor:
         """Logits (T, V) in float32, by the tied embedding."""
+        if self.packed_head is not None:
+            return self.packed_head(hidden_TC).float()
         return F.linear(hidden_TC, self.embedding.weight).float()
 
     def _run_on(
@@ -128,7 +130,8 @@ class Transformer(nn.Module):
         """Run tokens that follow one another, from place `start` and position `position` on."""
         rope = rope_table(position, len(ids), self.config.head_dim, self.config.rope_theta, self.dtype)
         n_places = start + len(ids) - visible
-        seen_TS = torch.ones(len(ids), n_places, dtype=torch.bool).tril(n_places - len(ids)) if causal else None
+        is_partial = causal and len(ids) > 1  # a single token sees all there is
+        seen_TS = torch.ones(len(ids), n_places, dtype=torch.bool).tril(n_places - len(ids)) if is_partial else None
         return self._run(ids, cache, start, visible, rope, seen_TS)
 
     def _run(
@@ -142,31 +145,42 @@ class Transformer(nn.Module):
     ) -> Tensor:
         """Run tokens that stand from place `start` on, attending from place `visible` on: to all, or what is `seen`."""
         tokens_T = torch.tensor(ids)
-        x_TC = self.embedding(tokens_T)
+        x_TC = self.embedding(tokens_T).to(self.dtype)
         x_TC = torch.where((tokens_T == self.config.mask_id)[:, None], self.mask_embedding, x_TC)
-        end = start + len(ids)
-        group = self.config.n_heads // self.config.n_kv_heads
-        bias = None if seen_TS is None else seen_TS.repeat(group, 1)  # for all query groups of a head
-        for index, layer in enumerate(self.layers):
+        bias = None if seen_TS is None else self._bias(seen_TS)
+        context = cache.places(visible, start + len(ids))
+        for layer, (k_HSD, v_HSD) in zip(self.layers, context, strict=True):
             assert isinstance(layer, Layer)
             q_HXD, k_HTD, v_HTD = layer.project(x_TC, rope)
-            cache.update(index, start, k_HTD, v_HTD)
-            k_HSD, v_HSD = cache.keys_NHSD[index, :, visible:end], cache.values_NHSD[index, :, visible:end]
-            attended = F.scaled_dot_product_attention(q_HXD[None], k_HSD[None], v_HSD[None], attn_mask=bias)
-            x_TC = layer.mix(x_TC, attended[0])
+            k_HSD[:, start - visible :] = k_HTD
+            v_HSD[:, start - visible :] = v_HTD
+            x_TC = layer.mix(x_TC, attend(q_HXD, k_HSD, v_HSD, bias))
         return self.norm(x_TC)
+
+    def _bias(self, seen_TS: Tensor) -> Tensor:
+        """What is added to the scores (G * T, S): -inf where a token may not look; once for all layers."""
+        bias_TS = torch.zeros(seen_TS.shape, dtype=self.dtype).masked_fill_(~seen_TS, float("-inf"))
+        return bias_TS.repeat(self.config.n_heads // self.config.n_kv_heads, 1)
+
+
+def attend(q_HXD: Tensor, k_HSD: Tensor, v_HSD: Tensor, bias_XS: Tensor | None) -> Tensor:
+    """Attention (H, X, D) of X = G * T queries."""
+    bias = None if bias_XS is None else bias_XS[None, None]
+    return F.scaled_dot_product_attention(q_HXD[None], k_HSD[None], v_HSD[None], attn_mask=bias)[0]
 
 
 def rope_table(position: int, n: int, dim: int, theta: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Cosines and sines (n, dim) of the rotary embedding from `position` on (Su et al. 2021, halves layout)."""
+    """Cosines and sines (n, dim) of the rotary embedding from `position` on (Su et al. 2021, halves layout).
+
+    The first half of the sines is negated, as `rotate` wants it.
+    """
     inverse = theta ** (-torch.arange(0, dim, 2, dtype=torch.float32) / dim)
     angles = torch.arange(position, position + n, dtype=torch.float32)[:, None] * inverse
-    angles = torch.cat([angles, angles], -1)
-    return angles.cos().to(dtype), angles.sin().to(dtype)
+    cos, sin = angles.cos(), angles.sin()
+    return torch.cat([cos, cos], -1).to(dtype), torch.cat([-sin, sin], -1).to(dtype)
 
 
 def rotate(x: Tensor, rope: tuple[Tensor, Tensor]) -> Tensor:
     """Rotary embedding of x (..., T, D)."""
     cos, sin = rope
-    first, second = x.chunk(2, -1)
-    return x * cos + torch.cat([-second, first], -1) * sin
+    return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, -1), sin)

@@ -5,7 +5,7 @@ Shapes: S places of the buffer, H key/value heads, D width of a head, N layers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -54,11 +54,10 @@ class ContextCache:
         """Forget the prefix from its `n_prefix`-th token on."""
         del self.prefix_ids[n_prefix:]
 
-    def update(self, layer: int, start: int, keys_HTD: Tensor, values_HTD: Tensor) -> None:
-        """Write a layer's keys and values at `start` and the places behind it."""
-        end = start + keys_HTD.shape[1]
-        self.keys_NHSD[layer, :, start:end] = keys_HTD
-        self.values_NHSD[layer, :, start:end] = values_HTD
+    def places(self, start: int, end: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Keys and values (H, end - start, D) of these places, layer by layer; views, to be read and written."""
+        for layer in range(len(self.keys_NHSD)):
+            yield self.keys_NHSD[layer, :, start:end], self.values_NHSD[layer, :, start:end]
 
     def move(self, source: int, target: int, n: int) -> None:
         """Copy the keys and values of `n` places to others."""

@@ -6,7 +6,7 @@ Names in an adapter file, beside the norms' and the mask embedding's: `layers.N.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -30,19 +30,38 @@ class AdaptedLinear(nn.Module):
         return F.linear(x, self.weight) + (x @ self.lora_a) @ self.lora_b
 
 
+class MergedState(Mapping[str, Tensor]):
+    """State of the denoiser, trunk and adapter merged in float32 whenever a tensor is asked for.
+
+    Each tensor has the type of the trunk's; what the adapter leaves alone is shared with the trunk.
+
+    Raises:
+        WeightsError: the adapter does not fit the trunk.
+    """
+
+    def __init__(self, trunk: State, adapter: State) -> None:
+        _check(trunk, adapter)
+        self._trunk, self._adapter = trunk, adapter
+
+    def __getitem__(self, name: str) -> Tensor:
+        weight, linear = self._trunk[name], name.removesuffix(".weight")
+        if name in self._adapter:
+            return self._adapter[name].to(weight.dtype)
+        if f"{linear}.lora_a" not in self._adapter:
+            return weight
+        lora_a, lora_b = (self._adapter[f"{linear}.lora_{side}"].float() for side in "ab")
+        return torch.addmm(weight.float(), lora_b.T, lora_a.T).to(weight.dtype)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._trunk)
+
+    def __len__(self) -> int:
+        return len(self._trunk)
+
+
 def merged_state(trunk: State, adapter: State) -> dict[str, Tensor]:
-    """State of the denoiser, trunk and adapter merged; what the adapter leaves alone is shared with the trunk."""
-    _check(trunk, adapter)
-    state = dict(trunk)
-    for name, tensor in adapter.items():
-        if name.endswith(".lora_a"):
-            linear = name.removesuffix(".lora_a")
-            weight = trunk[f"{linear}.weight"]
-            change = (tensor.float() @ adapter[f"{linear}.lora_b"].float()).T
-            state[f"{linear}.weight"] = (weight.float() + change).to(weight.dtype)
-        elif not name.endswith(".lora_b"):
-            state[name] = tensor.to(trunk["embedding.weight"].dtype)
-    return state
+    """All of `MergedState` at once."""
+    return dict(MergedState(trunk, adapter))
 
 
 def adapt(trunk: Transformer, adapter: State) -> Transformer:

@@ -7,10 +7,15 @@ import os
 import torch
 
 
-def best_dtype() -> torch.dtype:
-    """bfloat16 where the processor multiplies it in hardware, else float32 (on AVX2 bfloat16 is twice as slow)."""
+def has_bfloat16() -> bool:
+    """Whether the processor multiplies bfloat16 in hardware (on AVX2 it is twice as slow as float32)."""
     asked = (getattr(torch.cpu, name, None) for name in ("_is_amx_tile_supported", "_is_avx512_bf16_supported"))
-    return torch.bfloat16 if any(ask is not None and ask() for ask in asked) else torch.float32
+    return any(ask is not None and ask() for ask in asked)
+
+
+def best_dtype() -> torch.dtype:
+    """The number type to compute in with plain linears."""
+    return torch.bfloat16 if has_bfloat16() else torch.float32
 
 
 def best_threads() -> int:

@@ -11,6 +11,7 @@ from midspan_model.config import DenoiseConfig, ModelConfig
 from midspan_model.embedded import ADAPTER
 from midspan_model.evaluation.typewriter import type_lines
 from midspan_model.infilling import Infiller
+from midspan_model.kv_cache import ContextCache
 from midspan_model.lora import adapt
 from midspan_model.questions import Question
 from tiny_model import Stop
@@ -59,3 +60,23 @@ def test_tokens_are_those_of_the_published_tokenizer(infiller: Infiller) -> None
         *(256, 278, 1437, 1116, 11181, 613, 104, 1326, 982, 339, 5248, 216, 18645, 250, 48392, 138, 216, 33, 34, 30),
         *(37, 85, 35),
     ]
+
+
+@torch.inference_mode()
+def test_packed_equals_plain(infiller: Infiller, embedded_weights: Path) -> None:
+    """Divergence of what is typed from plain float32: bfloat16 throughout would have 1e-3."""
+    packed = load_infiller(embedded_weights, DenoiseConfig(), adapter=ADAPTER)
+    if packed.denoiser.packed_head is None:
+        pytest.skip("this processor has no packing")
+    token_ids = infiller.tokenizer.encode(Path(__file__).read_text())
+    logs: list[torch.Tensor] = []
+    for one in (infiller, packed):
+        cache = ContextCache(ModelConfig(), 512, one.trunk.dtype)
+        one.trunk.encode_suffix(token_ids[330:370], cache)
+        one.trunk.encode_prefix(token_ids[:300], cache)
+        typed_TC = one.denoiser.forward_block(token_ids[300:330], cache, causal=True)
+        block_TC = one.denoiser.forward_block([token_ids[300], *[ModelConfig().mask_id] * 15], cache)
+        logs.append(one.denoiser.logits(torch.cat([typed_TC, block_TC])).log_softmax(-1))
+    divergence_T = (logs[0].exp() * (logs[0] - logs[1])).sum(-1)
+    assert divergence_T.mean() < 3e-4
+    assert divergence_T.max() < 1e-2

@@ -184,12 +184,13 @@ def inspect_local() -> LocalReport:
         return LocalReport(missing)
     import torch  # noqa: PLC0415
     from midspan_model.embedded import have_trunk, trunk_folder  # noqa: PLC0415
+    from midspan_model.linears import best_packing  # noqa: PLC0415
     from midspan_model.machine import best_dtype, best_threads  # noqa: PLC0415
 
     facts = (
         ("torch", torch.__version__),
         ("processor", f"{torch.backends.cpu.get_cpu_capability()}, {os.cpu_count()} processors"),
-        ("computes", f"in {best_dtype()}, threads: {best_threads()}".replace("torch.", "")),
+        ("computes", f"{best_packing() or best_dtype()}, threads: {best_threads()}".replace("torch.", "")),
     )
     return LocalReport((), trunk_folder(), have_trunk(), facts)
 
