@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from midspan_lsp.engine.answers import Answers, Place
 from midspan_lsp.engine.outcome import Outcome, Silence
@@ -113,6 +115,16 @@ def test_a_silence_counts_for_a_moment_and_for_its_own_place_only(answers: Answe
     clock.now_s += 60
     assert answers.find(place("g("), by_hand=False) is None
     assert shown(answers, "f(wid") == "th, height"
+
+
+def test_after_a_change_of_the_project_a_question_is_asked_anew_but_not_while_its_answer_is_typed(
+    answers: Answers,
+) -> None:
+    def later(typed: str) -> Place:
+        return replace(place("f(wid" + typed), knowledge=1)
+
+    assert answers.find(later(""), by_hand=False) is None
+    assert answers.find(later("th"), by_hand=False) is not None
 
 
 def test_who_asks_by_hand_is_not_put_off_by_an_automatic_silence(answers: Answers) -> None:

@@ -22,7 +22,8 @@ class Place:
         uri: the document.
         prefix: text before the cursor, from where the window begins.
         suffix: text after it, to where the window ends.
-        knowledge: the memory's for this document: with another one, answers are no longer good.
+        knowledge: the memory's for this document: with another one a question is asked anew, but what is being typed
+            stays.
     """
 
     uri: str
@@ -111,15 +112,11 @@ class Answers:
 def _rest(outcome: Outcome, then: Place, now: Place) -> Outcome | None:
     """What is left of an outcome if all that has happened since is that its text was begun; None otherwise."""
     closers = _closers(then.suffix, now.suffix)
-    if (
-        (then.uri, then.knowledge) != (now.uri, now.knowledge)
-        or closers is None
-        or not now.prefix.startswith(then.prefix)
-    ):
+    if then.uri != now.uri or closers is None or not now.prefix.startswith(then.prefix):
         return None
     typed = now.prefix[len(then.prefix) :]
     if not typed:
-        return None if closers else replace(outcome, stats=InfillStats())
+        return replace(outcome, stats=InfillStats()) if then == now else None
     text = _with_plain_ends_in(outcome.text)
     rest = text[len(typed) :].removesuffix(closers)
     is_begun = outcome.silence is None and text.startswith(typed) and text.endswith(rest + closers) and rest.strip()
