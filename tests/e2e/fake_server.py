@@ -9,6 +9,9 @@ with an error for the user, "crash" with another. A completion in a document nam
     crash.py      fails unexpectedly
     bad.py        fails with an error for the user
     busy.py       blocks a thread that nothing can stop, and waits
+    hang.py       blocks the loop
+    chatter.py    logs more than a pipe holds
+    text*.py      answers with the text that the server has, as JSON
     any other     answers "MIDDLE()" at the cursor at once
 """
 
@@ -17,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -81,6 +85,12 @@ class FakeEngine:
         elif name == "busy":
             threading.Thread(target=time.sleep, args=(600,)).start()
             await asyncio.Event().wait()
+        elif name == "hang":
+            time.sleep(600)  # noqa: ASYNC251
+        elif name == "chatter":
+            logging.getLogger("chatter").warning("x" * 200_000)
+        elif name.startswith("text"):
+            return json.dumps(snapshot.text)
         self._journal.append(f"{trigger.value} {name}")
         return "MIDDLE()"
 

@@ -76,8 +76,9 @@ class RawClient:
             length = int(header.split(b"\r\n")[0].removeprefix(b"Content-Length: "))
             return json.loads(await self.reader.readexactly(length))
 
-    async def initialize(self) -> dict[str, Any]:
-        answer = await self.request("initialize", {"processId": None, "rootUri": None, "capabilities": {}})
+    async def initialize(self, process_id: int | None = None, **params: Any) -> dict[str, Any]:
+        params = {"processId": process_id, "rootUri": None, "capabilities": {}, **params}
+        answer = await self.request("initialize", params)
         self.notify("initialized", {})
         return answer["result"]
 
@@ -85,15 +86,24 @@ class RawClient:
         document = {"uri": f"file:///{name}", "languageId": "python", "version": 1, "text": text}
         self.notify("textDocument/didOpen", {"textDocument": document})
 
-    def ask_completion(self, name: str) -> int:
-        """Sends an inline completion at the end of "x = "."""
-        position, context = {"line": 0, "character": 4}, {"triggerKind": 1}
+    def change(self, name: str, version: object, *changes: dict[str, Any]) -> None:
+        document = {"uri": f"file:///{name}", "version": version}
+        self.notify("textDocument/didChange", {"textDocument": document, "contentChanges": changes})
+
+    def ask_completion(self, name: str, line: int = 0, character: int = 4) -> int:
+        """Sends an inline completion, at the end of "x = " if no place is given."""
+        position, context = {"line": line, "character": character}, {"triggerKind": 1}
         params = {"textDocument": {"uri": f"file:///{name}"}, "position": position, "context": context}
         return self.ask(COMPLETION, params)
 
-    async def complete(self, name: str) -> dict[str, Any]:
+    async def complete(self, name: str, line: int = 0, character: int = 4) -> dict[str, Any]:
         """The response to it."""
-        return await self.response(self.ask_completion(name))
+        return await self.response(self.ask_completion(name, line, character))
+
+    async def text(self, name: str) -> str | None:
+        """A document's text as the scripted server has it (names begin with "text"); None if it has none."""
+        result = (await self.complete(name))["result"]
+        return json.loads(result["items"][0]["insertText"]) if result else None
 
     async def ended(self) -> int:
         """Waits for the process to end; its exit code."""

@@ -268,7 +268,8 @@ async def test_errors_are_the_specification_s_and_tell_no_source() -> None:
         errors = await client.errors()
         assert "RuntimeError: unexpected" in errors
         assert "SECRET" not in errors
-        assert client.others == []
+        (unread,) = client.others
+        assert (unread["id"], unread["error"]["code"]) == (None, -32700)
 
 
 @pytest.mark.parametrize("ending", ["shutdown", "exit", "eof", "signal"])

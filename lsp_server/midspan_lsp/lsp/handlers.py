@@ -59,6 +59,7 @@ def register(server: MidspanServer) -> None:
 
 def initialize(ls: MidspanServer, params: lsp.InitializeParams) -> None:
     """Takes the settings and folders, before pygls reckons the capabilities."""
+    ls.watch_parent(params.process_id)
     ls.configure(params.initialization_options)
     ls.take_folders(params)
     if ls.settings.completion.menu:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import sys
-import threading
+import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, BinaryIO, NoReturn, TextIO, cast
 
-from pygls.io_ import StdinAsyncReader, run_async
+from pygls.exceptions import JsonRpcException
 
 from midspan_lsp.lsp import handlers, stdio
+from midspan_lsp.lsp.frames import read_frame
 from midspan_lsp.lsp.server import MidspanServer
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from midspan_lsp.engine.pipeline import Engine
 
 logger = logging.getLogger(__name__)
+
+FLUSH_TIMEOUT_S = 0.2
 
 
 def serve(build_engine: Callable[[Settings], Engine], *, tcp: tuple[str, int] | None = None) -> NoReturn:
@@ -36,39 +38,58 @@ def serve(build_engine: Callable[[Settings], Engine], *, tcp: tuple[str, int] | 
     Raises:
         ConfigError: the address cannot be listened on.
     """
-    _configure_logging(logging.WARNING if tcp is None else logging.INFO)
+    log = stdio.BackgroundWriter(os.fdopen(os.dup(2), "wb"))
+    _configure_logging(log, logging.WARNING if tcp is None else logging.INFO)
     reader, writer = stdio.claim_stdio() if tcp is None else stdio.accept_editor(*tcp)
-    server = MidspanServer(build_engine)
+    with asyncio.Runner() as runner:
+        code = runner.run(_session(build_engine, reader, writer, is_local=tcp is None))
+        log.finish(FLUSH_TIMEOUT_S)
+        stdio.end_process(code)
+
+
+async def _session(
+    build_engine: Callable[[Settings], Engine], reader: BinaryIO, writer: BinaryIO, *, is_local: bool
+) -> int:
+    ending = stdio.Ending()
+    server = MidspanServer(build_engine, ending.begin, is_local=is_local)
     handlers.register(server)
     gc.freeze()  # what is there by now is for good: no collection needs to look at it
     gc.enable()
-    with asyncio.Runner() as runner:
-        stdio.end_process(runner.run(_session(server, reader, writer)))
-
-
-async def _session(server: MidspanServer, reader: BinaryIO, writer: BinaryIO) -> int:
-    ended = server.protocol.ended
-    stdio.call_on_signals(ended.set)
-    server.protocol.set_writer(stdio.FrameWriter(writer, on_lost=ended.set))
-    reading = asyncio.create_task(_read(server, reader))
-    await ended.wait()
+    stdio.call_on_signals(ending.begin)
+    frames = stdio.BackgroundWriter(writer, on_lost=ending.begin)
+    server.protocol.set_writer(frames)
+    reading = asyncio.create_task(_read(server, reader, ending.begin))
+    await ending.wait()
     reading.cancel()
     await server.aclose()
+    frames.finish(FLUSH_TIMEOUT_S)
     return server.protocol.exit_code
 
 
-async def _read(server: MidspanServer, reader: BinaryIO) -> None:
+async def _read(server: MidspanServer, reader: BinaryIO, on_end: Callable[[], None]) -> None:
     """Hands on what the editor sends, until it sends no more."""
-    source = StdinAsyncReader(reader, ThreadPoolExecutor(max_workers=1, thread_name_prefix="reader"))
-    try:
-        await run_async(threading.Event(), source, server.protocol, error_handler=server.report_server_error)
-    except OSError as error:
-        logger.info("the editor's connection broke: %s", error)
-    finally:
-        server.protocol.ended.set()
+
+    def next_frame() -> bytes | None:
+        try:
+            frame = read_frame(reader)
+        except (OSError, ValueError) as error:
+            logger.info("the editor's connection broke: %s", error)
+            frame = None
+        if frame is None:
+            on_end()
+        return frame
+
+    thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reader")
+    loop = asyncio.get_running_loop()
+    while (frame := await loop.run_in_executor(thread, next_frame)) is not None:
+        try:
+            server.protocol.receive(frame)
+        except Exception as error:  # no message may end the session
+            server.report_server_error(error, JsonRpcException)
 
 
-def _configure_logging(level: int) -> None:
-    logging.basicConfig(stream=sys.stderr, level=level, format="midspan: %(levelname)s: %(message)s")
+def _configure_logging(stream: stdio.BackgroundWriter, level: int) -> None:
+    handler = logging.StreamHandler(cast("TextIO", stream))
+    logging.basicConfig(handlers=[handler], level=level, format="midspan: %(levelname)s: %(message)s")
     # pygls logs texts of documents, even in its errors; what goes wrong is told by `report_server_error`
     logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException, JsonRpcInternalError, JsonRpcMethodNotFound, PyglsError
@@ -17,6 +16,7 @@ from midspan_lsp.documents import DocumentSnapshot, PositionEncoding, path_of
 from midspan_lsp.engine.recall import RULES
 from midspan_lsp.errors import InfillError
 from midspan_lsp.lsp.convert import encoding_of
+from midspan_lsp.lsp.parent import call_when_gone
 from midspan_lsp.lsp.progress import LoadingProgress
 from midspan_lsp.lsp.protocol import MidspanProtocol
 from midspan_lsp.memory.languages import ENDINGS
@@ -38,6 +38,8 @@ class MidspanServer(LanguageServer):
 
     Args:
         build_engine: called once the editor has told its settings and has been answered.
+        stop: ends the session; from any thread.
+        is_local: the editor's process is one of this machine.
 
     Attributes:
         protocol: the session.
@@ -47,7 +49,9 @@ class MidspanServer(LanguageServer):
 
     protocol: MidspanProtocol  # pyright: ignore[reportIncompatibleVariableOverride]
 
-    def __init__(self, build_engine: Callable[[Settings], Engine]) -> None:
+    def __init__(
+        self, build_engine: Callable[[Settings], Engine], stop: Callable[[], None], *, is_local: bool = True
+    ) -> None:
         # whole texts: pygls applies partial changes wrongly below a form feed, and no faster
         sync = lsp.TextDocumentSyncKind.Full
         super().__init__(  # pyright: ignore[reportUnknownMemberType]
@@ -55,7 +59,10 @@ class MidspanServer(LanguageServer):
         )
         self.settings = Settings()
         self.engine: Engine | None = None
+        self.protocol.on_exit = stop
         self._build_engine = build_engine
+        self._stop = stop
+        self._is_local = is_local
         self._problems: list[str] = []
         self._told: set[str] = set()
         self._folders: list[str] = []
@@ -65,6 +72,11 @@ class MidspanServer(LanguageServer):
     def encoding(self) -> PositionEncoding:
         """The units of the editor's columns."""
         return encoding_of(self.workspace.position_encoding)
+
+    def watch_parent(self, process_id: int | None) -> None:
+        """Ends with the editor's process, even if somebody else holds its end of the connection."""
+        if process_id is not None and self._is_local:
+            call_when_gone(process_id, self._stop)
 
     def configure(self, raw: object) -> None:
         """Takes the editor's settings."""
@@ -110,10 +122,7 @@ class MidspanServer(LanguageServer):
 
     def open_document(self, uri: str) -> DocumentSnapshot | None:
         """A document as it stands, or None if the editor has not opened it: the disk is never read."""
-        document = self.workspace.text_documents.get(unquote(uri))
-        if document is None:
-            return None
-        return DocumentSnapshot(uri, document.language_id or "", document.version, document.source)
+        return self.protocol.texts.find(uri)
 
     def tell(self, kind: lsp.MessageType, message: str) -> None:
         """Shows the user a message, and logs it, once."""
@@ -155,10 +164,8 @@ class MidspanServer(LanguageServer):
         """What is open by now: folders first, for their rules of what is ignored count for documents too."""
         for folder in self._folders:
             engine.recall.add_folder(folder)
-        for uri in list(self.workspace.text_documents):
-            snapshot = self.open_document(uri)
-            if snapshot is not None:
-                engine.opened(snapshot)
+        for snapshot in self.protocol.texts:
+            engine.opened(snapshot)
 
     async def _load(self) -> None:
         progress = LoadingProgress(self)

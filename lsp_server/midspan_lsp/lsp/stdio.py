@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import faulthandler
 import logging
 import os
+import queue
 import signal
 import socket
 import sys
+import threading
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from midspan_lsp.errors import ConfigError
@@ -17,6 +21,10 @@ if TYPE_CHECKING:
     from types import FrameType
 
 logger = logging.getLogger(__name__)
+
+GRACE_S = 1.5
+MAX_WAITING = 10_000
+"""Writes that nobody has taken; with more of them nobody ever will."""
 
 
 def claim_stdio() -> tuple[BinaryIO, BinaryIO]:
@@ -59,45 +67,90 @@ def accept_editor(host: str, port: int) -> tuple[BinaryIO, BinaryIO]:
         return connection.makefile("rb"), connection.makefile("wb")
 
 
-class FrameWriter:
-    """Writes to the editor until it is gone.
+class BackgroundWriter:
+    """Writes on a thread of its own: whoever reads slowly, or not at all, holds up nobody.
 
     Args:
         stream: where to.
-        on_lost: called when nobody reads any more; what is written afterwards is dropped.
+        on_lost: called, on any thread, when nobody reads any more; what is written afterwards is dropped.
     """
 
-    def __init__(self, stream: BinaryIO, on_lost: Callable[[], None]) -> None:
+    def __init__(self, stream: BinaryIO, on_lost: Callable[[], None] = lambda: None) -> None:
         self._stream = stream
         self._on_lost = on_lost
+        self._is_lost = False
+        self._waiting: queue.Queue[bytes | None] = queue.Queue(MAX_WAITING)
+        self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
+        self._thread.start()
 
-    def write(self, data: bytes) -> None:
-        """Write all of it, at once."""
-        try:
-            self._stream.write(data)
-            self._stream.flush()
-        except OSError as error:
-            logger.info("the editor no longer listens: %s", error)
-            self._on_lost()
+    def write(self, data: bytes | str) -> None:
+        """Have it written."""
+        self._put(data.encode("utf-8", "replace") if isinstance(data, str) else data)
+
+    def flush(self) -> None:
+        """Nothing: what is written is flushed."""
 
     def close(self) -> None:
         """Nothing: the stream ends with the process."""
 
+    def finish(self, timeout_s: float) -> None:
+        """Wait until all is written, but not for long."""
+        self._put(None)
+        self._thread.join(timeout_s)
+
+    def _put(self, data: bytes | None) -> None:
+        if self._is_lost:
+            return
+        try:
+            self._waiting.put_nowait(data)
+        except queue.Full:
+            self._lose()
+
+    def _work(self) -> None:
+        while (data := self._waiting.get()) is not None:
+            try:
+                self._stream.write(data)
+                self._stream.flush()
+            except (OSError, ValueError):
+                self._lose()
+                return
+
+    def _lose(self) -> None:
+        self._is_lost = True
+        self._on_lost()
+
+
+class Ending:
+    """The end of a session, whoever brings it about. Made within the running loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._begun = asyncio.Event()
+        self._nowhere = os.open(os.devnull, os.O_WRONLY)
+
+    def begin(self) -> None:
+        """From any thread, or within a signal's handler: the process ends within `GRACE_S`, even if the loop hangs."""
+        faulthandler.dump_traceback_later(GRACE_S, exit=True, file=self._nowhere)  # needs no turn of the interpreter
+        self._loop.call_soon_threadsafe(self._begun.set)
+
+    async def wait(self) -> None:
+        """Until it has begun."""
+        await self._begun.wait()
+
 
 def call_on_signals(stop: Callable[[], None]) -> None:
-    """Have the running loop call `stop` when the process is asked to end (SIGINT, SIGTERM)."""
-    loop = asyncio.get_running_loop()
+    """Call `stop` when the process is asked to end (SIGINT, SIGTERM)."""
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
-        loop.call_soon_threadsafe(stop)
+        stop()
 
-    # not `loop.add_signal_handler`: Windows has none
-    signal.signal(signal.SIGINT, on_signal)
-    signal.signal(signal.SIGTERM, on_signal)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError):  # on Windows, where a signal wakes the loop anyway
+            loop.add_signal_handler(number, stop)  # wakes a loop that was just about to sleep
+        signal.signal(number, on_signal)  # does not wait for a loop that hangs
 
 
 def end_process(code: int) -> NoReturn:
     """End at once: a normal exit would wait for threads that still compute, or crash under them."""
-    logging.shutdown()
-    sys.stderr.flush()
     os._exit(code)
