@@ -41,6 +41,7 @@ class CompletionSettings:
         timeout_ms: after so long an automatic request is answered with what there is.
         invoked_timeout_ms: the same for a request by hand.
         menu: offer the middle as `textDocument/completion` too, for editors without inline completion.
+        ignore: files in which nothing is suggested, as patterns of a `.gitignore` in the workspace folder.
     """
 
     eagerness: str = _choice(Eagerness.MEDIUM)
@@ -48,6 +49,18 @@ class CompletionSettings:
     timeout_ms: int = _number(4000, 1, 600_000)
     invoked_timeout_ms: int = _number(15_000, 1, 600_000)
     menu: bool = False
+    ignore: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LanguageSettings:
+    """Switches by language.
+
+    Attributes:
+        disabled: the editor's ids of languages in which nothing is suggested.
+    """
+
+    disabled: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -113,25 +126,26 @@ class Settings:
     """All settings, in the shape in which an editor gives them."""
 
     completion: CompletionSettings = field(default_factory=CompletionSettings)
+    languages: LanguageSettings = field(default_factory=LanguageSettings)
     context: ContextSettings = field(default_factory=ContextSettings)
     model: ModelSettings = field(default_factory=ModelSettings)
     memory: MemorySettings = field(default_factory=MemorySettings)
     stats: StatsSettings = field(default_factory=StatsSettings)
 
 
-def read_settings(raw: object) -> tuple[Settings, list[str]]:
-    """Settings from what an editor gave: nested mappings or dotted keys; None stands for the defaults.
+def read_settings(raw: object, base: Settings | None = None) -> tuple[Settings, list[str]]:
+    """Settings from what an editor gave: nested mappings or dotted keys; None stands for the base.
 
-    A bad value keeps its default; the rest counts.
+    A bad value keeps that of the base, by default the default; the rest counts.
 
     Returns:
         the settings, and for each key that could not be used a line that begins with its path.
     """
     problems: list[str] = []
-    return _read_group(Settings(), _nested(raw), "", problems), problems
+    return _read_group(base or Settings(), nested(raw), "", problems), problems
 
 
-def _nested(raw: object) -> object:
+def nested(raw: object) -> object:
     """The same with `{"a.b": 1}` written as `{"a": {"b": 1}}`; editors use both forms."""
     if not isinstance(raw, Mapping):
         return raw

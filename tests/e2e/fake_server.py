@@ -113,6 +113,10 @@ class FakeEngine:
         self._journal.append(f"forgot {name}")
         self._events[name].set()
 
+    async def apply(self, settings: Settings) -> bool:
+        self._journal.append(f"lines {settings.completion.max_lines} memory {settings.memory.enabled}")
+        return False
+
     async def aclose(self) -> None:
         print("closed")
 

@@ -14,7 +14,12 @@ COMPLETION = "textDocument/inlineCompletion"
 
 
 class RawClient:
-    """One server process, over stdio or, after `connect`, over TCP. Use as an async context manager."""
+    """One server process, over stdio or, after `connect`, over TCP. Use as an async context manager.
+
+    Attributes:
+        others: messages that nobody has waited for.
+        answers: what the server is answered, by its request's method.
+    """
 
     def __init__(self, command: Sequence[str], cwd: Path | None = None) -> None:
         self._command = command
@@ -24,6 +29,7 @@ class RawClient:
         self.reader: asyncio.StreamReader
         self.writer: asyncio.StreamWriter
         self.others: list[dict[str, Any]] = []
+        self.answers: dict[str, Any] = {}
 
     async def __aenter__(self) -> RawClient:
         self.process = await asyncio.create_subprocess_exec(
@@ -74,7 +80,18 @@ class RawClient:
         async with asyncio.timeout(TIMEOUT_S):
             header = await self.reader.readuntil(b"\r\n\r\n")
             length = int(header.split(b"\r\n")[0].removeprefix(b"Content-Length: "))
-            return json.loads(await self.reader.readexactly(length))
+            message = json.loads(await self.reader.readexactly(length))
+        if "id" in message and message.get("method") in self.answers:
+            answer = {"jsonrpc": "2.0", "id": message["id"], "result": self.answers[message["method"]]}
+            self.send_bytes(json.dumps(answer).encode())
+        return message
+
+    async def message(self, method: str) -> dict[str, Any]:
+        """The next message of a method, perhaps one of `others`."""
+        while not (found := [one for one in self.others if one.get("method") == method]):
+            self.others.append(await self.receive())
+        self.others.remove(found[0])
+        return found[0]
 
     async def initialize(self, process_id: int | None = None, **params: Any) -> dict[str, Any]:
         params = {"processId": process_id, "rootUri": None, "capabilities": {}, **params}

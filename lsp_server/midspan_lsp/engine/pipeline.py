@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 
 from midspan_lsp.backends.base import InfillBackend, ReportProgress
@@ -128,6 +129,23 @@ class Engine:
             InfillError: the backend failed or is not ready.
         """
         return await self._filler.fill(self._request(snapshot, offset), snapshot, offset, token, on_step)
+
+    async def apply(self, settings: Settings) -> bool:
+        """Have other settings count, those of the model and its context excepted.
+
+        Returns:
+            whether the memory is another one: it is to be told again what is open.
+        """
+        old = self._settings
+        self._settings = replace(settings, model=old.model, context=old.context)
+        self._latest.cancel_all()
+        self._answers = Answers()
+        is_renewed = (settings.memory, settings.stats) != (old.memory, old.stats)
+        if is_renewed:
+            old_recall, self.recall = self.recall, self.recall.renewed(settings.memory, count=settings.stats.enabled)
+            await old_recall.aclose()
+        self._filler = Filler(self._backend, self.recall, self.tally, self._least(Trigger.AUTOMATIC))
+        return is_renewed
 
     async def aclose(self) -> None:
         """End all requests, the memory and the backend."""

@@ -57,7 +57,7 @@ class Recall:
         build: Callable[[MemorySettings], ProjectMemory] = build_memory,
     ) -> None:
         self._usable = settings.enabled
-        self._limit_s = limit_s
+        self._limit_s, self._quiet_s, self._build = limit_s, quiet_s, build
         self._thread = MemoryThread(settings, build)
         self._reader = Reader(self._thread, quiet_s, self._note_change)
         self._counter = UsageCounter(enabled=count)
@@ -65,6 +65,10 @@ class Recall:
         self._neighbours: dict[str, str] = {}
         self._n_changes = 0
         self._n_own_changes: Counter[str] = Counter()
+
+    def renewed(self, settings: MemorySettings, *, count: bool) -> Recall:
+        """One like this with other settings, which knows nothing yet."""
+        return Recall(settings, limit_s=self._limit_s, quiet_s=self._quiet_s, count=count, build=self._build)
 
     async def drafts(self, snapshot: DocumentSnapshot, offset: int, shape: Shape) -> tuple[Proposal, ...]:
         """Middles for a cursor that stand elsewhere in the project, best first; none if it takes too long."""

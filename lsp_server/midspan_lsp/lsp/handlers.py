@@ -45,6 +45,7 @@ def register(server: MidspanServer) -> None:
     server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)(did_change)
     server.feature(lsp.TEXT_DOCUMENT_DID_SAVE, lsp.SaveOptions(include_text=False))(did_save)
     server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)(did_close)
+    server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)(did_change_configuration)
     server.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)(did_change_workspace_folders)
     any_file = lsp.FileOperationFilter(lsp.FileOperationPattern("**/*"), scheme="file")
     files = lsp.FileOperationRegistrationOptions([any_file])
@@ -60,9 +61,9 @@ def register(server: MidspanServer) -> None:
 def initialize(ls: MidspanServer, params: lsp.InitializeParams) -> None:
     """Takes the settings and folders, before pygls reckons the capabilities."""
     ls.watch_parent(params.process_id)
-    ls.configure(params.initialization_options)
+    ls.configuration.begin(params.initialization_options)
     ls.take_folders(params)
-    if ls.settings.completion.menu:
+    if ls.configuration.settings.completion.menu:
         options = lsp.CompletionOptions(trigger_characters=MENU_TRIGGER_CHARACTERS)
         ls.feature(lsp.TEXT_DOCUMENT_COMPLETION, options)(completion)
 
@@ -70,7 +71,7 @@ def initialize(ls: MidspanServer, params: lsp.InitializeParams) -> None:
 def initialized(ls: MidspanServer, params: lsp.InitializedParams) -> None:  # noqa: ARG001
     """Starts loading: not earlier, for the reply must not wait for it."""
     ls.start()
-    ls.watch_files()
+    ls.watch()
 
 
 # What comes before there is an engine, it is told when there is.
@@ -91,8 +92,9 @@ def did_change(ls: MidspanServer, params: lsp.DidChangeTextDocumentParams) -> No
 
 
 def did_save(ls: MidspanServer, params: lsp.DidSaveTextDocumentParams) -> None:
-    """Has a file looked at again; new rules of what is ignored count from now on."""
+    """Has a file looked at again; new rules of what is ignored count from now on, and so do new settings."""
     path = path_of(params.text_document.uri)
+    ls.configuration.saved([path])
     if ls.engine is not None and path is not None:
         ls.engine.recall.saved(path)
 
@@ -101,6 +103,11 @@ def did_close(ls: MidspanServer, params: lsp.DidCloseTextDocumentParams) -> None
     """Stops work on a document that is gone."""
     if ls.engine is not None:
         ls.engine.forget(params.text_document.uri)
+
+
+def did_change_configuration(ls: MidspanServer, params: lsp.DidChangeConfigurationParams) -> None:
+    """Takes other settings."""
+    ls.configuration.changed(params.settings)
 
 
 def did_change_workspace_folders(ls: MidspanServer, params: lsp.DidChangeWorkspaceFoldersParams) -> None:
@@ -133,8 +140,10 @@ def did_delete_files(ls: MidspanServer, params: lsp.DeleteFilesParams) -> None:
 
 def did_change_watched_files(ls: MidspanServer, params: lsp.DidChangeWatchedFilesParams) -> None:
     """Has files looked at again that another program may have written."""
+    paths = [path for change in params.changes if (path := path_of(change.uri))]
+    ls.configuration.saved(paths)
     if ls.engine is not None:
-        ls.engine.recall.changed_outside([path for change in params.changes if (path := path_of(change.uri))])
+        ls.engine.recall.changed_outside(paths)
 
 
 def null_on_failure(
@@ -177,9 +186,9 @@ async def completion(ls: MidspanServer, params: lsp.CompletionParams) -> lsp.Com
 
 
 async def _ask(ls: MidspanServer, uri: str, position: lsp.Position, trigger: Trigger) -> Answer | None:
-    """The engine's answer; None if the document is not open, or is another one by then."""
+    """The engine's answer; None if the document is not open, is excluded, or is another one by then."""
     snapshot = ls.open_document(uri)
-    if ls.engine is None or snapshot is None:
+    if ls.engine is None or snapshot is None or ls.configuration.exclusions.exclude(snapshot):
         return None
     offset = convert.offset_of(snapshot, position, ls.encoding)
     suggestions = await ls.engine.complete(snapshot, offset, trigger)

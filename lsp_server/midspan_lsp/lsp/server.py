@@ -11,26 +11,28 @@ from pygls.exceptions import JsonRpcException, JsonRpcInternalError, JsonRpcMeth
 from pygls.lsp.server import LanguageServer
 
 from midspan_lsp import __version__
-from midspan_lsp.config import Settings, read_settings
 from midspan_lsp.documents import DocumentSnapshot, PositionEncoding, path_of
 from midspan_lsp.engine.recall import RULES
 from midspan_lsp.errors import InfillError
+from midspan_lsp.lsp.configuration import SECTION, Configuration
 from midspan_lsp.lsp.convert import encoding_of
 from midspan_lsp.lsp.parent import call_when_gone
 from midspan_lsp.lsp.progress import LoadingProgress
 from midspan_lsp.lsp.protocol import MidspanProtocol
+from midspan_lsp.lsp.settings import FILE_NAMES, needs_restart
 from midspan_lsp.memory.languages import ENDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from midspan_lsp.config import Settings
     from midspan_lsp.engine.pipeline import Engine
 
 logger = logging.getLogger(__name__)
 
 CLOSING_TIMEOUT_S = 1.0
-WATCHED = f"**/{{{','.join(['*' + ending for ending in ENDINGS] + sorted(RULES))}}}"
-"""The files that are watched: code, and what says which of it is ignored."""
+WATCHED = f"**/{{{','.join(['*' + ending for ending in ENDINGS] + sorted(RULES) + list(FILE_NAMES))}}}"
+"""The files that are watched: code, what says which of it is ignored, and settings."""
 
 
 class MidspanServer(LanguageServer):
@@ -43,7 +45,8 @@ class MidspanServer(LanguageServer):
 
     Attributes:
         protocol: the session.
-        settings: the editor's, from its `initialize` request.
+        configuration: the settings.
+        folders: paths of the workspace folders.
         engine: None until it is built.
     """
 
@@ -57,16 +60,16 @@ class MidspanServer(LanguageServer):
         super().__init__(  # pyright: ignore[reportUnknownMemberType]
             "midspan", __version__, text_document_sync_kind=sync, protocol_cls=MidspanProtocol
         )
-        self.settings = Settings()
+        self.configuration = Configuration(self)
+        self.folders: list[str] = []
         self.engine: Engine | None = None
         self.protocol.on_exit = stop
         self._build_engine = build_engine
         self._stop = stop
         self._is_local = is_local
-        self._problems: list[str] = []
         self._told: set[str] = set()
-        self._folders: list[str] = []
         self._starting: asyncio.Task[None] | None = None
+        self._started_with = self.configuration.settings
 
     @property
     def encoding(self) -> PositionEncoding:
@@ -78,47 +81,57 @@ class MidspanServer(LanguageServer):
         if process_id is not None and self._is_local:
             call_when_gone(process_id, self._stop)
 
-    def configure(self, raw: object) -> None:
-        """Takes the editor's settings."""
-        self.settings, self._problems = read_settings(raw)
-
     def take_folders(self, params: lsp.InitializeParams) -> None:
         """Takes the workspace folders; an editor too old for them tells one root."""
         uris = [folder.uri for folder in params.workspace_folders or []]
         if params.workspace_folders is None and params.root_uri:
             uris = [params.root_uri]
-        self._folders = [path for uri in uris if (path := path_of(uri)) is not None]
+        self.folders = [path for uri in uris if (path := path_of(uri)) is not None]
 
     def change_folders(self, event: lsp.WorkspaceFoldersChangeEvent) -> None:
         """Takes added and removed workspace folders."""
         for folder in event.removed:
             path = path_of(folder.uri)
-            if path in self._folders:
-                self._folders.remove(path)
+            if path in self.folders:
+                self.folders.remove(path)
                 if self.engine is not None:
                     self.engine.recall.remove_folder(path)
         for folder in event.added:
             path = path_of(folder.uri)
-            if path is not None and path not in self._folders:
-                self._folders.append(path)
+            if path is not None and path not in self.folders:
+                self.folders.append(path)
                 if self.engine is not None:
                     self.engine.recall.add_folder(path)
+        self.configuration.refresh_soon()
 
     def start(self) -> None:
         """Builds the engine and loads it in the background."""
-        if self._problems:
-            lines = "\n".join(self._problems)
-            self.tell(lsp.MessageType.Warning, f"Midspan cannot use these settings:\n{lines}")
         if self._starting is None:
             self._starting = asyncio.get_running_loop().create_task(self._load())
 
-    def watch_files(self) -> None:
-        """Asks the editor, if it offers that, to tell of files that change outside of it too."""
-        offered = self.client_capabilities.workspace and self.client_capabilities.workspace.did_change_watched_files
-        if self.settings.memory.enabled and offered and offered.dynamic_registration:
+    async def apply(self, settings: Settings) -> None:
+        """Has other settings count, as far as they can."""
+        if self.engine is None:
+            return
+        if keys := needs_restart(self._started_with, settings):
+            self.tell(lsp.MessageType.Info, f"Midspan: {', '.join(keys)} will count once it is started again.")
+        if await self.engine.apply(settings):
+            self._tell_what_is_open(self.engine)
+
+    def watch(self) -> None:
+        """Asks the editor, if it offers that, to tell of other settings, and of files that change outside of it."""
+        offered = self.client_capabilities.workspace
+        registrations: list[lsp.Registration] = []
+        if offered and (files := offered.did_change_watched_files) and files.dynamic_registration:
             options = lsp.DidChangeWatchedFilesRegistrationOptions([lsp.FileSystemWatcher(WATCHED)])
             method = lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES
-            self.client_register_capability(lsp.RegistrationParams([lsp.Registration(method, method, options)]))
+            registrations.append(lsp.Registration(method, method, options))
+        if offered and (settings := offered.did_change_configuration) and settings.dynamic_registration:
+            method = lsp.WORKSPACE_DID_CHANGE_CONFIGURATION
+            options = lsp.DidChangeConfigurationRegistrationOptions(SECTION)
+            registrations.append(lsp.Registration(method, method, options))
+        if registrations:
+            self.client_register_capability(lsp.RegistrationParams(registrations))
 
     def open_document(self, uri: str) -> DocumentSnapshot | None:
         """A document as it stands, or None if the editor has not opened it: the disk is never read."""
@@ -162,7 +175,7 @@ class MidspanServer(LanguageServer):
 
     def _tell_what_is_open(self, engine: Engine) -> None:
         """What is open by now: folders first, for their rules of what is ignored count for documents too."""
-        for folder in self._folders:
+        for folder in self.folders:
             engine.recall.add_folder(folder)
         for snapshot in self.protocol.texts:
             engine.opened(snapshot)
@@ -170,7 +183,9 @@ class MidspanServer(LanguageServer):
     async def _load(self) -> None:
         progress = LoadingProgress(self)
         try:
-            self.engine = self._build_engine(self.settings)
+            await self.configuration.refresh()
+            self._started_with = self.configuration.settings
+            self.engine = self._build_engine(self._started_with)
             self._tell_what_is_open(self.engine)
             await self.engine.load(progress.report)
         except InfillError as error:
