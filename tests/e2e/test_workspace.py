@@ -205,6 +205,19 @@ async def test_the_real_command_reads_the_folder_and_answers(project: Path, cach
         assert editor.client.messages == []
 
 
+async def test_the_memory_is_switched_off_and_on_without_a_restart(project: Path) -> None:
+    async with running_editor(command=COMMAND, folders=[project]) as editor:
+        uri = editor.open("b.py", CALL)
+        await until(editor, uri, has_it)
+        settings = {"midspan": {"memory": {"enabled": False}}}
+        editor.client.workspace_did_change_configuration(lsp.DidChangeConfigurationParams(settings))
+        await until(editor, uri, has_it_not)
+        settings = {"midspan": {"memory": {"enabled": True}}}
+        editor.client.workspace_did_change_configuration(lsp.DidChangeConfigurationParams(settings))
+        await until(editor, uri, has_it)
+        assert editor.client.messages == []
+
+
 def has_row(cache: Path) -> bool:
     """Whether some file of a project is in its store."""
     for path in cache.glob("*.sqlite"):

@@ -68,3 +68,10 @@ def test_one_bad_value_does_not_spoil_its_neighbours() -> None:
     assert settings.completion.timeout_ms == 7
     assert settings.completion.max_lines == Settings().completion.max_lines
     assert len(problems) == 1
+
+
+def test_what_is_not_said_stays_as_it_was_before() -> None:
+    base, _ = read_settings({"completion": {"max_lines": 2, "timeout_ms": 7}})
+    settings, problems = read_settings({"completion": {"max_lines": 0, "timeout_ms": 9}}, base)
+    assert (settings.completion.max_lines, settings.completion.timeout_ms) == (2, 9)
+    assert len(problems) == 1

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from midspan_lsp.backends.base import Capabilities, ReportProgress
-from midspan_lsp.config import CompletionSettings, Settings
+from midspan_lsp.config import CompletionSettings, ContextSettings, MemorySettings, Settings
 from midspan_lsp.documents import DocumentSnapshot
 from midspan_lsp.engine.outcome import Silence
 from midspan_lsp.engine.pipeline import Engine
@@ -255,3 +255,25 @@ async def test_the_trigger_chooses_the_deadline() -> None:
     await engine.complete(snapshot, offset - 1, Trigger.INVOKED)
     await asyncio.sleep(0.005)
     assert [token.expired() for token in backend.tokens] == [True, False]
+
+
+async def test_other_settings_count_at_once_and_the_model_s_later() -> None:
+    backend = ScriptedBackend([Candidate("one()", 0.4)] * 3)
+    engine = Engine(backend, Settings())
+    document = DocumentSnapshot("file:///a.py", "python", 1, "x = ")
+    assert await engine.complete(document, 4, Trigger.AUTOMATIC) == []
+    eager = Settings(CompletionSettings(eagerness="high"), context=ContextSettings(prefix_tokens=16))
+    assert not await engine.apply(eager)
+    (shown,) = await engine.complete(document, 4, Trigger.AUTOMATIC)
+    assert shown.text == "one()"
+    long = DocumentSnapshot("file:///b.py", "python", 1, "x = 1\n" * 1000)
+    await engine.infill(long, 5000, CancellationToken())
+    assert len(backend.requests[-1].prefix) > 1000
+
+
+async def test_another_memory_has_to_be_told_what_is_open() -> None:
+    engine = Engine(ScriptedBackend([]), Settings())
+    before = engine.recall
+    assert await engine.apply(Settings(memory=MemorySettings(enabled=False)))
+    assert engine.recall is not before
+    assert not await engine.apply(Settings(memory=MemorySettings(enabled=False)))
