@@ -57,7 +57,7 @@ class Neovim:
         argv = ["env", *[f"{name}={value}" for name, value in env.items()]]
         argv += [str(NVIM), "--embed", "--headless", "-n", "-i", "NONE", "-u", str(init)]
         self.rpc = pynvim.attach("child", argv=argv)
-        self.rpc.ui_attach(120, 40)
+        self.rpc.ui_attach(240, 40)  # a longer message would wait for a key
         self.lua("vim.cmd.helptags(...)", str(package / "doc"))
 
     def close(self) -> None:

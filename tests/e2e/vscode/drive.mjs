@@ -30,7 +30,7 @@ async function palette(text) {
   await page.waitForTimeout(300);
 }
 
-/** Opens a file of the project with the cursor behind the first "first + " or the like. */
+/** Opens a file of the project with the cursor at a line and column, from 1. */
 async function open(file, line, column) {
   await keys.press("Control+P");
   await page.waitForSelector(".quick-input-widget input");
@@ -43,7 +43,7 @@ async function open(file, line, column) {
 
 async function ghost(timeout = TIMEOUT_MS) {
   await page.waitForSelector(GHOST, { timeout }).catch(() => undefined);
-  return page.$$eval(GHOST, (found) => found.map((one) => one.textContent));
+  return page.$$eval(GHOST, (found) => found.map((one) => one.textContent.replaceAll("\u00a0", " ")));
 }
 
 const status = () =>
@@ -59,6 +59,13 @@ async function until(word) {
   }
 }
 
+/** Until the model is there: a server is ready for a moment before it tells that it loads. */
+async function ready() {
+  await until("sparkle");
+  await page.waitForTimeout(2000);
+  await until("sparkle");
+}
+
 async function saved(file) {
   await keys.press("Control+S");
   await page.waitForTimeout(500);
@@ -68,8 +75,7 @@ async function saved(file) {
 const first = JSON.stringify([["openFile", `vscode-remote://127.0.0.1:${port}${project}/plain.py`]]);
 await page.goto(`http://127.0.0.1:${port}/?folder=${project}&payload=${encodeURIComponent(first)}`);
 await page.waitForSelector(".monaco-editor .view-line", { timeout: TIMEOUT_MS });
-await until("loading");
-await until("sparkle");
+await ready();
 
 try {
   await page.click(".monaco-editor .view-lines");
@@ -85,8 +91,7 @@ try {
 
   await open("several.py", 4, 1);
   await keys.press("End");
-  await keys.press("Backspace");
-  await keys.press("Tab");
+  await palette("Midspan: Complete Here");
   const several = await ghost();
   await page.screenshot({ path: join(out, "several.png") });
   await keys.press("Tab");
@@ -112,7 +117,7 @@ try {
 
   process.kill(Number(readFileSync(join(folder, "server.pid"), "utf8")), "SIGKILL");
   await until("loading");
-  await until("sparkle");
+  await ready();
   await open("killed.py", 2, 20);
   await keys.press("End");
   await keys.type("+ ", { delay: 150 });

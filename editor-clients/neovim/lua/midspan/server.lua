@@ -56,11 +56,8 @@ local function on_exit(code, signal, client_id)
     vim.schedule(function()
       vim.lsp.enable("midspan")
     end)
-  elseif code ~= 0 or signal ~= 0 then
-    stopped = ("stopped (code %d, signal %d)"):format(code, signal)
-    vim.schedule(function()
-      vim.notify("Midspan's server has stopped. `:Midspan restart` starts it again, `:Midspan log` says why.", vim.log.levels.WARN)
-    end)
+  elseif code ~= 0 or signal ~= 0 then -- Neovim gives notice of it, and of its log
+    stopped = ("stopped (code %d, signal %d); :Midspan restart"):format(code, signal)
   end
 end
 
