@@ -1,0 +1,39 @@
+// The user's settings: what the server is given, and where ghost text is switched off.
+import * as vscode from "vscode";
+
+const SERVER_GROUPS = ["completion", "context", "model", "memory", "stats"] as const;
+
+/** The server's initializationOptions. */
+export function serverSettings(): Record<string, unknown> {
+  const settings = vscode.workspace.getConfiguration("midspan");
+  return Object.fromEntries(SERVER_GROUPS.map((group) => [group, settings.get(group)]));
+}
+
+/** Whether a change needs another server: it reads its settings at its start only. */
+export function concernsServer(event: vscode.ConfigurationChangeEvent): boolean {
+  return ["server", ...SERVER_GROUPS].some((group) => event.affectsConfiguration(`midspan.${group}`));
+}
+
+export function isEnabled(): boolean {
+  return vscode.workspace.getConfiguration("midspan").get("enable", true);
+}
+
+function disabledLanguages(): string[] {
+  return vscode.workspace.getConfiguration("midspan").get<string[]>("disabledLanguages", []);
+}
+
+/** Whether there is ghost text in a language: it is not switched off, here or everywhere. */
+export function isEnabledFor(language: string): boolean {
+  return isEnabled() && !disabledLanguages().includes(language);
+}
+
+export async function toggle(): Promise<void> {
+  await vscode.workspace.getConfiguration("midspan").update("enable", !isEnabled(), vscode.ConfigurationTarget.Global);
+}
+
+export async function toggleLanguage(language: string): Promise<void> {
+  const others = disabledLanguages().filter((one) => one !== language);
+  const changed = others.length < disabledLanguages().length ? others : [...others, language];
+  const settings = vscode.workspace.getConfiguration("midspan");
+  await settings.update("disabledLanguages", changed, vscode.ConfigurationTarget.Global);
+}

