@@ -93,7 +93,7 @@ def test_nothing_kept_is_told(stores: Path, capsys: pytest.CaptureFixture[str]) 
 
 def test_folders_not_used_for_long_make_room(stores: Path) -> None:
     for number in range(130):
-        add_usage(stores, {f"/work/{number:03}": Usage(n_requests=number)})
+        add_usage(stores, {f"/projects/{number:03}": Usage(n_requests=number)})
     kept = read_usage(stores)
     assert len(kept) == 100
     with sqlite3.connect(stores / "usage.db") as opened:
