@@ -10,9 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from midspan_lsp.syntax import parsing
 from midspan_lsp.syntax.languages import validated_languages
 from midspan_lsp.syntax.parsing import OutOfTimeError, TimeLimit, encode
-from midspan_lsp.syntax.trees import Hole, faults, parse_text
+from midspan_lsp.syntax.trees import ByteRange, Hole, faults, parse_text
 from midspan_lsp.syntax.validate import MAX_LENGTH, TIME_LIMIT_S, validate
 from midspan_lsp.types import Span, SyntaxReport, Verdict
 
@@ -68,9 +69,10 @@ def test_a_second_parse_from_the_first_tree_finds_what_a_fresh_one_does(
     fresh = parse_text(language_id, head + middle + tail, limit)
     assert tree is not None
     assert fresh is not None
-    filled = Hole(language_id, encode(head), b"", encode(tail), tree).fill(encode(middle), limit)
-    assert bool(faults(filled, limit)) == bool(faults(fresh, limit))
-    assert filled.root_node.end_byte == fresh.root_node.end_byte
+    place = ByteRange(len(encode(head)), len(encode(head)))
+    filled = Hole(language_id, encode(head + tail), place, tree).fill(encode(middle), limit)
+    assert bool(faults(filled.tree, limit)) == bool(faults(fresh, limit))
+    assert filled.tree.root_node.end_byte == fresh.root_node.end_byte
 
 
 @pytest.mark.parametrize("before", ["", "é" * 3, "😀" * 3, "\ud800" * 3, "a\u2028b\x0c"])
@@ -126,11 +128,11 @@ def test_a_text_that_is_too_long_is_not_looked_at() -> None:
 def test_middles_of_one_document_share_its_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[int] = []
 
-    def count(language_id: str, text: str, limit: TimeLimit) -> object:
-        parsed.append(len(text))
-        return parse_text(language_id, text, limit)
+    def count(parser: object, source: bytes, *rest: object) -> object:
+        parsed.append(len(source))
+        return parsing.parse(parser, source, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("midspan_lsp.syntax.validate.parse_text", count)
+    monkeypatch.setattr("midspan_lsp.syntax.kept.parse", count)
     for middle in ("1", "1 + ", "]"):
         insert("shared = │\n", middle)
     assert len(parsed) == 1
