@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tree_sitter import Tree
@@ -16,6 +17,22 @@ _CHUNK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
+class Base:
+    """What was parsed last.
+
+    Attributes:
+        source: of this or an earlier text of the document.
+        tree: of the source.
+        old_part: of the source, where it differs from the document as it is now.
+        new_part: the same part as it is now.
+    """
+
+    source: bytes
+    tree: Tree
+    old_part: ByteRange
+    new_part: ByteRange
+
+
 class Document:
     """A text as the parser sees it.
 
@@ -23,13 +40,29 @@ class Document:
         language_id: as the gate's table has it.
         text: in code points.
         source: the text in UTF-8.
-        tree: of the source; None if parsing it took too long.
+        base: the tree it has, maybe of a text before; None if parsing takes too long.
     """
 
-    language_id: str
-    text: str
-    source: bytes
-    tree: Tree | None
+    def __init__(self, language_id: str, text: str, base: Base | None) -> None:
+        self.language_id, self.text, self.source = language_id, text, encode(text)
+        self.base = base and Base(base.source, base.tree, *difference(base.source, self.source))
+
+    def parse(self, limit: TimeLimit) -> Tree | None:
+        """The tree of the text, which becomes the base; None if it takes too long."""
+        base, n_bytes = self.base, len(self.source)
+        if base is not None and base.old_part == base.new_part and base.source == self.source:
+            return base.tree
+        parser = parser_for(self.language_id)
+        assert parser is not None
+        before = base and edited(base.tree, base.source, self.source, base.old_part, base.new_part.end)
+        try:
+            tree = parse(parser, self.source, limit, before)
+        except OutOfTimeError:
+            self.base = None
+            return None
+        nothing = ByteRange(n_bytes, n_bytes)
+        self.base = Base(self.source, tree, nothing, nothing)
+        return tree
 
 
 class KeptTrees:
@@ -42,25 +75,17 @@ class KeptTrees:
         self._lock = threading.Lock()
 
     def document(self, uri: str, language_id: str, text: str, limit: TimeLimit) -> Document | None:
-        """A document with its tree, which comes from the one before it of the same uri; None if there is no grammar."""
+        """A document with its base, which may be from the text before of the same uri; None if there is no grammar."""
         language_id = canonical_id(language_id)
         with self._lock:
             old = self._kept.get(uri)
         if old is not None and old.language_id == language_id and old.text == text:
             return old
-        parser = parser_for(language_id)
-        if parser is None:
+        if parser_for(language_id) is None:
             return None
-        source = encode(text)
-        before = None
-        if old is not None and old.tree is not None and old.language_id == language_id:
-            old_part, new_part = difference(old.source, source)
-            before = edited(old.tree, old.source, source, old_part, new_part.end)
-        try:
-            tree = parse(parser, source, limit, before)
-        except OutOfTimeError:
-            tree = None
-        document = Document(language_id, text, source, tree)
+        document = Document(language_id, text, old.base if old and old.language_id == language_id else None)
+        if document.base is None:
+            document.parse(limit)
         with self._lock:
             self._keep(uri, document)
         return document
@@ -81,22 +106,22 @@ class KeptTrees:
 
 def difference(old: bytes, new: bytes) -> tuple[ByteRange, ByteRange]:
     """The one part of each in which they differ; what is before it and behind it is the same in both."""
-    start = _n_common(old, new)
-    end = _n_common(old[start:][::-1], new[start:][::-1])
-    return ByteRange(start, len(old) - end), ByteRange(start, len(new) - end)
+    n_both = min(len(old), len(new))
+    start = _n_same(n_both, lambda begin, end: old[begin:end] == new[begin:end])
+    n_old, n_new = len(old), len(new)
+    n_behind = _n_same(
+        n_both - start, lambda begin, end: old[n_old - end : n_old - begin] == new[n_new - end : n_new - begin]
+    )
+    return ByteRange(start, n_old - n_behind), ByteRange(start, n_new - n_behind)
 
 
-def _n_common(one: bytes, other: bytes) -> int:
-    """How many bytes are the same from the start; compared in chunks, then by halves."""
-    n_bytes = min(len(one), len(other))
+def _n_same(most: int, same: Callable[[int, int], bool]) -> int:
+    """How far two texts agree: looked at in chunks, then by halves."""
     start = 0
-    while start < n_bytes and one[start : start + _CHUNK_BYTES] == other[start : start + _CHUNK_BYTES]:
-        start += _CHUNK_BYTES
-    start, end = min(start, n_bytes), min(start + _CHUNK_BYTES, n_bytes)
+    while start < most and same(start, min(start + _CHUNK_BYTES, most)):
+        start = min(start + _CHUNK_BYTES, most)
+    end = min(start + _CHUNK_BYTES, most)
     while start < end:
         half = (start + end + 1) // 2
-        if one[start:half] == other[start:half]:
-            start = half
-        else:
-            end = half - 1
+        start, end = (half, end) if same(start, half) else (start, half - 1)
     return start

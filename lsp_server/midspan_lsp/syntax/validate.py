@@ -9,14 +9,16 @@ or if a fault appears where none was. So code that is broken elsewhere, or half 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from tree_sitter import Tree
 
-from midspan_lsp.syntax.kept import KeptTrees
+from midspan_lsp.syntax.kept import Document, KeptTrees
 from midspan_lsp.syntax.languages import text_closers
 from midspan_lsp.syntax.parsing import OutOfTimeError, TimeLimit, encode
 from midspan_lsp.syntax.rules import new_rule_faults, unfinished_before
 from midspan_lsp.syntax.stumbles import read, stumbles
+from midspan_lsp.syntax.surroundings import hole_in
 from midspan_lsp.syntax.trees import ByteRange, Filled, Hole, faults, leaves
 from midspan_lsp.types import Span, SyntaxReport, Verdict
 
@@ -53,30 +55,34 @@ def validate(text_before: str, replace: Span, middle: str, language_id: str, uri
     if len(text_before) + len(middle) > MAX_LENGTH:
         return SyntaxReport(Verdict.NO_OPINION)
     document = _documents.document(uri, language_id, text_before, TimeLimit(DOCUMENT_TIME_LIMIT_S))
-    if document is None or document.tree is None:
+    if document is None or document.base is None:
         return SyntaxReport(Verdict.NO_OPINION)
     if middle == text_before[start:end]:
         return SyntaxReport(Verdict.VALID)
     begin = len(encode(text_before[:start]))
-    hole = Hole(
-        document.language_id,
-        document.source,
-        ByteRange(begin, begin + len(encode(text_before[start:end]))),
-        document.tree,
-    )
+    place = ByteRange(begin, begin + len(encode(text_before[start:end])))
     new = encode(middle)
     try:
+        hole = _hole(document, place)
+        if hole is None:
+            return SyntaxReport(Verdict.NO_OPINION)
         found = _new_faults(hole, new, TimeLimit(TIME_LIMIT_S))
     except OutOfTimeError:
         return SyntaxReport(Verdict.NO_OPINION)
     if not found:
         return SyntaxReport(Verdict.VALID)
-    return SyntaxReport(Verdict.BROKEN, _spans_of_middle(found, begin, new))
+    return SyntaxReport(Verdict.BROKEN, _spans_of_middle(found, hole.old.start, new))
 
 
 def forget(uri: str) -> None:
     """A document was closed."""
     _documents.forget(uri)
+
+
+@lru_cache(maxsize=2)
+def _hole(document: Document, place: ByteRange) -> Hole | None:
+    """Kept for the next middle of the same place."""
+    return hole_in(document, place, TimeLimit(TIME_LIMIT_S))
 
 
 def _new_faults(hole: Hole, new: bytes, limit: TimeLimit) -> list[ByteRange]:
