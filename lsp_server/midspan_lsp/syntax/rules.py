@@ -76,6 +76,15 @@ def _rule_faults(language_id: str, source: bytes, tree: Tree, place: ByteRange, 
     return found
 
 
+def _reserved(*words: bytes) -> Rule:
+    """Refuses words that end or divide a block, where the grammar takes them for names."""
+
+    def rule(node: Node, source: bytes) -> Node | None:
+        return node if source[node.start_byte : node.end_byte] in words else None
+
+    return rule
+
+
 def _always(node: Node, _source: bytes) -> Node:
     return node
 
@@ -108,8 +117,7 @@ def _at_top(node: Node, _source: bytes) -> Node | None:
     parent = node.parent
     if parent is None or parent.parent is not None or parent.is_error or node.has_error:
         return None
-    first = node.named_child(0)
-    is_call = node.type == "expression_statement" and first is not None and first.type == "call_expression"
+    is_call = node.type == "expression_statement" and [child.type for child in node.named_children] == ["call_expression"]
     return None if is_call else node
 
 
@@ -197,5 +205,8 @@ _RULES: dict[str, _Rules] = {
             ),
         }
     ),
+    "shellscript": _Rules(wrong={"command_name": _reserved(b"then", b"do", b"done", b"fi", b"esac", b"else", b"elif", b"}")}),
+    "ruby": _Rules(wrong={"identifier": _reserved(b"end", b"else", b"elsif", b"when", b"rescue", b"ensure")}),
+    "html": _Rules(wrong={"erroneous_end_tag": _always}),
     "rust": _Rules(wrong={"expression_statement": _at_top, "let_declaration": _at_top}),
 }
