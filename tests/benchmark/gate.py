@@ -1,12 +1,12 @@
 """How often the syntax gate and a second parser disagree: `python tests/benchmark/gate.py FOLDER... --n 2000`.
 
 Holes are cut from the code files under the folders, and middles that stood there are spoilt (cut short, a bracket
-dropped or doubled, lines indented wrong, the suffix repeated, another file's line). Each middle is judged by the gate and,
-in the whole file, by a parser of the language that is no tree-sitter, where one is installed. Files which that parser
-refuses as they are, and files of more than 40 kB, are left out. The table counts, by language: middles; those with
-which the second parser refuses the file; of these, those that the gate calls valid: "added" where the second parser takes
-the file without the middle, or with a mere name in its place, so that the middle adds an error, "left" where the file
-was broken and stays so; and last those that the gate refuses although the second parser takes the file.
+dropped or doubled, lines indented wrong, the suffix repeated, another line of the file). Each middle is judged by the
+gate and, in the whole file, by a parser of the language that is no tree-sitter, where one is installed. Files that this
+parser refuses as they are, and files of more than 40 kB, are left out. The table counts, by language: middles; those
+with which the second parser refuses the file; of these, those that the gate calls valid: "added" where the second
+parser takes the file without the middle, or with a mere name in its place, so that the middle adds an error, "left"
+where the file was broken and stays so; and last those that the gate refuses although the second parser takes the file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ import tomllib
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from shutil import which
 
@@ -46,7 +45,9 @@ def main() -> None:
     options = arguments.parse_args()
     rng = random.Random(options.seed)
     files = _files(options.folders)
-    languages = [name for name in sorted(files) if name in _CHECKS and (not options.language or name in options.language)]
+    languages = [
+        name for name in sorted(files) if name in _CHECKS and (not options.language or name in options.language)
+    ]
     disagreements = []
     print(f"{'language':16}{'middles':>8}{'broken':>8}{'added':>8}{'left':>8}{'false alarms':>14}{'ms median':>11}")
     total: Counter[str] = Counter()
@@ -121,7 +122,8 @@ def _measure(
                     outcome = ("added" if was_sound else "left") if valid else "false"
                     counts[outcome] += 1
                     found.append({
-                        "language": name, "path": str(path), "kind": kind, "outcome": outcome, "gate": report.verdict.value,
+                        "language": name, "path": str(path), "kind": kind, "outcome": outcome,
+                        "gate": report.verdict.value,
                         "before": document[max(hole.start - 300, 0) : hole.start], "middle": middle,
                         "after": document[hole.start : hole.start + 300],
                     })  # fmt: skip
@@ -210,7 +212,7 @@ def _toml(text: str, _path: Path) -> bool:
 
 def _yaml() -> Callable[[str, Path], bool] | None:
     try:
-        import yaml  # noqa: PLC0415
+        import yaml
     except ImportError:
         return None
 
@@ -226,7 +228,10 @@ def _yaml() -> Callable[[str, Path], bool] | None:
 
 
 # what gcc says of names and types is not syntax; what is below is
-_GCC = r"fatal error|error: (?:expected|stray|missing terminating|unterminated|extraneous|'else' without|.* before '.*' token)"
+_GCC = (
+    r"fatal error|error: (?:expected|stray|missing terminating|unterminated|extraneous|'else' without"
+    r"|.* before '.*' token)"
+)
 _JAVAC = (
     r"error: (?:.*expected|illegal start|class, interface|not a statement|reached end|unclosed|'\w+' without|orphaned"
     r"|<identifier>|invalid method|illegal character|unnamed classes|empty character|unexpected)"

@@ -1,4 +1,4 @@
-"""A middle in the document's own style: line ends, indents, and nothing of what stands before the cursor twice. Pure."""
+"""A middle in the document's own style: line ends, indents, nothing twice that stands before the cursor. Pure."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def _rule_faults(language_id: str, source: bytes, tree: Tree, place: ByteRange, 
     line_start = source.rfind(b"\n", 0, place.start) + 1
     behind = _UP_TO_NEXT_CODE.match(source, place.end)
     for node, _ in walk(tree, limit, ByteRange(line_start, behind.end() if behind else place.end)):
-        if node.has_error and (node.is_error or node.type == "ERROR"):
+        if node.is_error:
             continue
         for where, rule in ((found.wrong, rules.wrong), (found.unfinished, rules.unfinished)):
             culprit = rule[node.type](node, source) if node.type in rule else None
@@ -83,6 +83,14 @@ def _reserved(*words: bytes) -> Rule:
         return node if source[node.start_byte : node.end_byte] in words else None
 
     return rule
+
+
+def _not_first(node: Node, _source: bytes) -> Node | None:
+    """Refuses what must stand before all else at the top of a file, if something stands before it."""
+    before = node.prev_named_sibling
+    while before is not None and "comment" in before.type:
+        before = before.prev_named_sibling
+    return None if before is None else node
 
 
 def _always(node: Node, _source: bytes) -> Node:
@@ -117,8 +125,8 @@ def _at_top(node: Node, _source: bytes) -> Node | None:
     parent = node.parent
     if parent is None or parent.parent is not None or parent.is_error or node.has_error:
         return None
-    is_call = node.type == "expression_statement" and [child.type for child in node.named_children] == ["call_expression"]
-    return None if is_call else node
+    parts = [child.type for child in node.named_children]
+    return None if node.type == "expression_statement" and parts == ["call_expression"] else node
 
 
 def _empty(node: Node, _source: bytes) -> Node | None:
@@ -164,7 +172,8 @@ class _Rules:
     unfinished: Mapping[str, Rule] = field(default_factory=dict[str, Rule])
 
 
-_AT_TOP = "expression_statement if_statement for_statement while_statement do_statement return_statement switch_statement"
+_STATEMENTS = [f"{word}_statement" for word in ("expression", "if", "for", "while", "do", "return", "switch")]
+_TOP = dict.fromkeys(_STATEMENTS, _at_top)
 _TRY = {"try_statement": _without("catch_clause", "finally_clause")}
 _LOOPS = ("for_statement", "while_statement")
 _SCRIPT = _Rules(
@@ -192,21 +201,25 @@ _RULES: dict[str, _Rules] = {
     "javascriptreact": _SCRIPT,
     "typescript": _SCRIPT,
     "typescriptreact": _SCRIPT,
-    "java": _Rules(wrong=dict.fromkeys(_AT_TOP.split(), _at_top), unfinished=_TRY),
+    "java": _Rules(wrong=_TOP, unfinished=_TRY),
     "csharp": _Rules(unfinished=_TRY),
-    "c": _Rules(wrong=dict.fromkeys(_AT_TOP.split(), _at_top)),
-    "cpp": _Rules(wrong=dict.fromkeys(_AT_TOP.split(), _at_top)),
+    "c": _Rules(wrong=_TOP),
+    "cpp": _Rules(wrong=_TOP),
     "go": _Rules(
         wrong={
             "block": _brace_on_next_line,
+            "package_clause": _not_first,
+            **_TOP,
             **dict.fromkeys(
-                [*_AT_TOP.split(), "short_var_declaration", "assignment_statement", "go_statement", "defer_statement"],
-                _at_top,
+                ("short_var_declaration", "assignment_statement", "go_statement", "defer_statement"), _at_top
             ),
         }
     ),
-    "shellscript": _Rules(wrong={"command_name": _reserved(b"then", b"do", b"done", b"fi", b"esac", b"else", b"elif", b"}")}),
+    "shellscript": _Rules(
+        wrong={"command_name": _reserved(b"then", b"do", b"done", b"fi", b"esac", b"else", b"elif", b"}")}
+    ),
     "ruby": _Rules(wrong={"identifier": _reserved(b"end", b"else", b"elsif", b"when", b"rescue", b"ensure")}),
+    "lua": _Rules(wrong={"identifier": _reserved(b"local", b"end", b"then", b"do", b"else", b"elseif", b"until")}),
     "html": _Rules(wrong={"erroneous_end_tag": _always}),
     "rust": _Rules(wrong={"expression_statement": _at_top, "let_declaration": _at_top}),
 }

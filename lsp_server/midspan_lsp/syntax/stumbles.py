@@ -7,6 +7,7 @@ interest, and the parse ends as soon as the log has told enough.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 from tree_sitter import LogType, Parser, Point, Tree
 
@@ -39,10 +40,8 @@ def stumbles(hole: Hole, new: bytes, limit: TimeLimit, beyond: int = 0) -> list[
             log.start(parser, place)
 
     log_from = max(begin - _LOG_AHEAD_BYTES, 0)
-    try:
+    with suppress(StoppedError):
         parse(parser, source, limit, _cut_off(hole, new), (log_from, start_log), lambda: log.told_enough)
-    except StoppedError:
-        pass
     return [token for token in sorted(log.tokens) if token.start < len(source) and token.end >= begin]
 
 

@@ -7,11 +7,11 @@ from tree_sitter import Node, Tree
 from midspan_lsp.syntax.kept import Base, Document
 from midspan_lsp.syntax.languages import parser_for
 from midspan_lsp.syntax.parsing import TimeLimit, parse
-from midspan_lsp.syntax.trees import ByteRange, Hole
+from midspan_lsp.syntax.trees import ByteRange, Hole, first_child_ending_from
 
 # a document that is smaller, and one whose part would be larger, is parsed as a whole, by editing its tree
 _SMALL_BYTES, _MOST_BYTES, _MOST_OF_ALL = 4096, 24_000, 1 / 16
-_MOST_ITEMS = 20  # on each side: a step back costs as much as there are items before
+_MOST_ITEMS = 20  # on each side
 
 
 def hole_in(document: Document, place: ByteRange, limit: TimeLimit) -> Hole | None:
@@ -67,24 +67,20 @@ def _same(item: Node, other: Node, start: int, changed: ByteRange, shift: int) -
 
 def _items_around(tree: Tree, place: ByteRange) -> list[Node]:
     """The root's children that touch a place, and on each side up to one more that is sound and no comment."""
-    cursor = tree.walk()  # `Node.first_child_for_byte` crashes where there is none
-    if cursor.goto_first_child_for_byte(place.start) is None and not cursor.goto_last_child():
+    root = tree.root_node
+    if root.is_error or not root.child_count:
         return []
-    first = cursor.node
-    if first is None or tree.root_node.is_error:
-        return []
-    items = [first]
+    low = high = min(first_child_ending_from(root, place.start), root.child_count - 1)
     for _ in range(_MOST_ITEMS):
-        before = items[0].prev_sibling
-        if before is None or (items[0].end_byte < place.start and _is_sound(items[0])):
+        if not low or (root.child(low).end_byte < place.start and _is_sound(root.child(low))):
             break
-        items.insert(0, before)
+        low -= 1
     for _ in range(_MOST_ITEMS):
-        behind = items[-1].next_sibling
-        if behind is None or (items[-1].start_byte > place.end and _is_sound(items[-1])):
+        last = high + 1 == root.child_count
+        if last or (root.child(high).start_byte > place.end and _is_sound(root.child(high))):
             break
-        items.append(behind)
-    return items
+        high += 1
+    return [root.child(index) for index in range(low, high + 1)]
 
 
 def _is_sound(node: Node) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -136,23 +137,35 @@ def walk(
     tree: Tree, limit: TimeLimit, within: ByteRange | None = None, enter: Callable[[Node], bool] = lambda _node: True
 ) -> Iterator[tuple[Node, bool]]:
     """The nodes that touch a range and that `enter` lets in, in order, each with whether its parent is an ERROR."""
-    start, end = within or ByteRange(0, tree.root_node.end_byte)
-    cursor = tree.walk()
-    in_error = [False]
-    while True:
+    within = within or ByteRange(0, tree.root_node.end_byte)
+    waiting = [(tree.root_node, False)]
+    while waiting:
         limit.check()
-        node = cursor.node
-        if node is not None and node.end_byte >= start and enter(node):
-            yield node, in_error[-1]
-            # siblings may be many: the first is sought without a look at those before it
-            if cursor.goto_first_child() if start <= 0 else cursor.goto_first_child_for_byte(start - 1) is not None:
-                in_error.append(node.is_error)
-                continue
-        while not (cursor.goto_next_sibling() and _begins_by(cursor.node, end)):
-            if not cursor.goto_parent():
-                return
-            in_error.pop()
+        node, in_error = waiting.pop()
+        if enter(node):
+            yield node, in_error
+            waiting += [(child, node.is_error) for child in reversed(children_touching(node, within))]
 
 
-def _begins_by(node: Node | None, end: int) -> bool:
-    return node is not None and node.start_byte <= end
+def children_touching(node: Node, within: ByteRange) -> list[Node]:
+    """A node's children that meet a range or end or begin where it does."""
+    start, end = within
+    if start <= node.start_byte and end >= node.end_byte:
+        return node.children
+    n_children = node.child_count
+    found: list[Node] = []
+    for index in range(first_child_ending_from(node, start), n_children):
+        child = node.child(index)
+        if child.start_byte > end:
+            break
+        found.append(child)
+    return found
+
+
+def first_child_ending_from(node: Node, byte_offset: int) -> int:
+    """The index of the first child that does not end before a place; their number if there is none.
+
+    `goto_first_child_for_byte` finds none in a gap between two children, and `first_child_for_byte` crashes there.
+    """
+
+    return bisect_left(range(node.child_count), byte_offset, key=lambda index: node.child(index).end_byte)

@@ -189,7 +189,6 @@ def _open_bracket(after: Tree, middle: ByteRange, limit: TimeLimit) -> list[Byte
 
 def _is_mere_text(hole: Hole, new: bytes, limit: TimeLimit) -> bool:
     """True if the cursor stands in an open string or comment, and the middle goes on with it without an end."""
-
     middle_end = hole.old.start + len(new)
 
     def taken(text: bytes) -> bool:
