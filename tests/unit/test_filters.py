@@ -67,7 +67,8 @@ def test_the_next_line_is_not_offered_again(middle: str, prefix: str, suffix: st
 # what filters look for, whole and cut
 PIECES = [
     *"ab ()[]{}'\",;:\t\n\r_é", "\r\n", "\n    ", "\n  ", "\n\t", "    ", "return x", "return ", "foo(a)", "```",
-    "<|end|>", "if a:", "else", "}\n", "});", "end", "x = 1\n", "abc" * 6, "diff --git a", "</think>", "# ", "def f(x):\n",
+    "<|end|>", "if a:", "else", "}\n", "});", "end", "x = 1\n", "abc" * 6, "diff --git a", "</think>", "# ",
+    "def f(x):\n",
 ]  # fmt: skip
 texts = st.lists(st.sampled_from(PIECES), max_size=8).map("".join) | st.text(max_size=8)
 

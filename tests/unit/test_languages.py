@@ -12,9 +12,9 @@ from midspan_lsp.syntax import languages
 from midspan_lsp.syntax.languages import language_id_of, missing_grammars, parser_for, text_closers, validated_languages
 
 ALL = [
-    "python", "javascript", "javascriptreact", "typescript", "typescriptreact", "go", "rust", "java", "c", "cpp", "csharp",
-    "ruby", "php", "shellscript", "lua", "kotlin", "scala", "swift", "haskell", "html", "css", "json", "yaml", "toml", "sql",
-    "markdown",
+    "python", "javascript", "javascriptreact", "typescript", "typescriptreact", "go", "rust", "java", "c", "cpp",
+    "csharp", "ruby", "php", "shellscript", "lua", "kotlin", "scala", "swift", "haskell", "html", "css", "json", "yaml",
+    "toml", "sql", "markdown",
 ]  # fmt: skip
 
 

@@ -80,10 +80,12 @@ def a_module(n_functions: int) -> str:
 
 
 LINES = [
-    "    c = 1\n", "    if a:\n        return b\n", "    # é\n", "\n", "    d = [\n        a,\n    ]\n", "    e = '😀'\n",
+    "    c = 1\n", "    if a:\n        return b\n", "    # é\n", "\n", "    d = [\n        a,\n    ]\n",
+    "    e = '😀'\n",
 ]  # fmt: skip
 MIDDLES = [
-    "    c = f(a)\n", "    c = f(a\n", "    c = ]\n", "c = 1\n", "      c = 1\n", "    if a:\n", "    c = 'é\n", "# c\n",
+    "    c = f(a)\n", "    c = f(a\n", "    c = ]\n", "c = 1\n", "      c = 1\n", "    if a:\n", "    c = 'é\n",
+    "# c\n",
 ]  # fmt: skip
 
 

@@ -167,5 +167,4 @@ def first_child_ending_from(node: Node, byte_offset: int) -> int:
 
     `goto_first_child_for_byte` finds none in a gap between two children, and `first_child_for_byte` crashes there.
     """
-
     return bisect_left(range(node.child_count), byte_offset, key=lambda index: node.child(index).end_byte)
