@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from midspan_lsp.engine.filters import (
-    FILTERS,
-    apply_filters,
-    cut_overlap_with_suffix,
-    drop_repeated_line,
-    trim_trailing_space,
-)
+from midspan_lsp.engine.cutting import cut_overlap_with_suffix, drop_repeated_line, trim_trailing_space
+from midspan_lsp.engine.filters import ADAPTERS, CUTS, Filter, apply_filters
 
 
 @pytest.mark.parametrize(
@@ -69,13 +64,32 @@ def test_the_next_line_is_not_offered_again(middle: str, prefix: str, suffix: st
     assert drop_repeated_line(middle, prefix, suffix) == kept
 
 
-texts = st.text(st.sampled_from("ab ()[]{}'\n\r:é"), max_size=12)
+# what filters look for, whole and cut
+PIECES = [
+    *"ab ()[]{}'\",;:\t\n\r_é", "\r\n", "\n    ", "\n  ", "\n\t", "    ", "return x", "return ", "foo(a)", "```",
+    "<|end|>", "if a:", "else", "}\n", "});", "end", "x = 1\n", "abc" * 6, "diff --git a", "</think>", "# ",
+    "def f(x):\n",
+]  # fmt: skip
+texts = st.lists(st.sampled_from(PIECES), max_size=8).map("".join) | st.text(max_size=8)
 
 
+@settings(max_examples=300)
 @given(texts, texts, texts)
-def test_filters_only_shorten_and_change_nothing_the_second_time(middle: str, prefix: str, suffix: str) -> None:
+def test_all_of_them_change_nothing_the_second_time(middle: str, prefix: str, suffix: str) -> None:
     once = apply_filters(middle, prefix, suffix)
-    assert middle.startswith(once)
     assert apply_filters(once, prefix, suffix) == once
-    for one in FILTERS:
-        assert middle.startswith(one(middle, prefix, suffix))
+
+
+@pytest.mark.parametrize("one", ADAPTERS + CUTS, ids=lambda one: one.__name__)
+@settings(max_examples=200)
+@given(texts, texts, texts)
+def test_each_alone_changes_nothing_the_second_time(one: Filter, middle: str, prefix: str, suffix: str) -> None:
+    once = one(middle, prefix, suffix)
+    assert one(once, prefix, suffix) == once
+
+
+@pytest.mark.parametrize("one", CUTS, ids=lambda one: one.__name__)
+@settings(max_examples=100)
+@given(texts, texts, texts)
+def test_cuts_give_back_a_beginning(one: Filter, middle: str, prefix: str, suffix: str) -> None:
+    assert middle.startswith(one(middle, prefix, suffix))

@@ -9,9 +9,13 @@ from pathlib import Path
 
 import pytest
 from midspan_lsp.syntax import languages
-from midspan_lsp.syntax.languages import language_id_of, parser_for, text_closers, validated_languages
+from midspan_lsp.syntax.languages import language_id_of, missing_grammars, parser_for, text_closers, validated_languages
 
-ALL = ["python", "javascript", "javascriptreact", "typescript", "typescriptreact", "go", "rust"]
+ALL = [
+    "python", "javascript", "javascriptreact", "typescript", "typescriptreact", "go", "rust", "java", "c", "cpp",
+    "csharp", "ruby", "php", "shellscript", "lua", "kotlin", "scala", "swift", "haskell", "html", "css", "json", "yaml",
+    "toml", "sql", "markdown",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -29,6 +33,11 @@ ALL = ["python", "javascript", "javascriptreact", "typescript", "typescriptreact
         ("a.tsx", "typescriptreact"),
         ("a.go", "go"),
         ("a.rs", "rust"),
+        ("a.h", "cpp"),
+        ("a.c", "c"),
+        ("a.rake", "ruby"),
+        ("a.kts", "kotlin"),
+        ("a.yml", "yaml"),
         ("SETUP.PY", "python"),
         (Path("/tmp/some folder/a.rs"), "rust"),
         (r"C:\work\a.go", "go"),
@@ -53,7 +62,9 @@ def test_by_name(path: str | Path, language_id: str) -> None:
         ("#!/usr/bin/env node", "javascript"),
         ("#!/usr/bin/env -S node --flag", "javascript"),
         ("\ufeff#!/usr/bin/node", "javascript"),
-        ("#!/bin/sh", ""),
+        ("#!/bin/sh", "shellscript"),
+        ("#!/usr/bin/env lua5.4", "lua"),
+        ("#!/usr/bin/ruby -w", "ruby"),
         ("#!/usr/bin/pythonic", ""),
         ("#!/opt/python/bin/perl", ""),
         ("#!", ""),
@@ -63,6 +74,12 @@ def test_by_name(path: str | Path, language_id: str) -> None:
 )
 def test_by_shebang(first_line: str, language_id: str) -> None:
     assert language_id_of("script", first_line) == language_id
+
+
+@pytest.mark.parametrize(("alias", "language_id"), [("sh", "shellscript"), ("cs", "csharp"), ("dockercompose", "yaml")])
+def test_editors_name_some_in_several_ways(alias: str, language_id: str) -> None:
+    assert text_closers(alias) == text_closers(language_id)
+    assert parser_for(alias) is not None
 
 
 def test_the_name_is_believed_before_the_shebang() -> None:
@@ -78,7 +95,7 @@ def test_every_language_parses(language_id: str) -> None:
     parser = parser_for(language_id)
     assert parser is not None
     assert not parser.parse(b"").root_node.has_error
-    assert text_closers(language_id)
+    assert text_closers(language_id) or language_id == "markdown"
 
 
 @pytest.mark.parametrize("language_id", ["", "cobol", "Python", "plaintext"])
@@ -99,6 +116,7 @@ def test_a_missing_wheel_is_said_once(monkeypatch: pytest.MonkeyPatch, caplog: p
             assert parser_for("go") is None
             assert parser_for("go") is None
             assert "go" not in validated_languages()
+            assert missing_grammars() == {"go": "tree-sitter-go"}
         assert len(caplog.records) == 1
     finally:
         languages._grammar.cache_clear()

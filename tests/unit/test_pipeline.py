@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from midspan_lsp.backends.base import Capabilities, ReportProgress
 from midspan_lsp.config import CompletionSettings, ContextSettings, MemorySettings, Settings
 from midspan_lsp.documents import DocumentSnapshot
@@ -87,6 +89,27 @@ def candidate(text: str, confidence: float = 0.9) -> Candidate:
 def document(marked: str, language_id: str = "python") -> tuple[DocumentSnapshot, int]:
     offset = marked.index("‸")
     return DocumentSnapshot("file:///a.py", language_id, 1, marked.replace("‸", "")), offset
+
+
+texts = st.lists(
+    st.sampled_from([*"ab ()[]'\n", "\r\n", "    ", "\t", "if a:\n", "é", "😀", "foo(", "}"]), max_size=9
+).map("".join)
+
+
+@settings(max_examples=150, deadline=None)
+@given(texts, texts, texts, st.sampled_from(["python", "javascript", "go", "cobol"]))
+def test_the_text_around_the_cursor_is_never_changed(before: str, after: str, draft: str, language_id: str) -> None:
+    """What is shown is only inserted: at the cursor, in place of nothing, and of the draft's own characters."""
+    snapshot = DocumentSnapshot("file:///a", language_id, 1, before + after)
+    engine = Engine(ScriptedBackend([candidate(draft)] * 2), Settings())
+    for shown in asyncio.run(engine.complete(snapshot, len(before), Trigger.INVOKED)):
+        place = shown.replace
+        changed = snapshot.text[: place.start] + shown.text + snapshot.text[place.end :]
+        assert place == Span(len(before), len(before))
+        assert changed.startswith(before)
+        assert changed.endswith(after)
+        assert shown.verdict is not Verdict.BROKEN
+        assert set(shown.text) <= set(draft) | set(" \t\r\n")
 
 
 CURSOR = "def f(x):\n    return x + ‸\n\n\nprint(f(1))\n"

@@ -10,9 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from midspan_lsp.syntax import parsing
 from midspan_lsp.syntax.languages import validated_languages
 from midspan_lsp.syntax.parsing import OutOfTimeError, TimeLimit, encode
-from midspan_lsp.syntax.trees import Hole, faults, parse_text
+from midspan_lsp.syntax.trees import ByteRange, Hole, faults, parse_text
 from midspan_lsp.syntax.validate import MAX_LENGTH, TIME_LIMIT_S, validate
 from midspan_lsp.types import Span, SyntaxReport, Verdict
 
@@ -68,9 +69,63 @@ def test_a_second_parse_from_the_first_tree_finds_what_a_fresh_one_does(
     fresh = parse_text(language_id, head + middle + tail, limit)
     assert tree is not None
     assert fresh is not None
-    filled = Hole(language_id, encode(head), b"", encode(tail), tree).fill(encode(middle), limit)
-    assert bool(faults(filled, limit)) == bool(faults(fresh, limit))
-    assert filled.root_node.end_byte == fresh.root_node.end_byte
+    place = ByteRange(len(encode(head)), len(encode(head)))
+    filled = Hole(language_id, encode(head + tail), place, tree).fill(encode(middle), limit)
+    assert bool(faults(filled.tree, limit)) == bool(faults(fresh, limit))
+    assert filled.tree.root_node.end_byte == fresh.root_node.end_byte
+
+
+def a_module(n_functions: int) -> str:
+    return "".join(f"def f{n}(a):\n    b = a + {n}\n    return [b]\n\n\n" for n in range(n_functions))
+
+
+LINES = [
+    "    c = 1\n", "    if a:\n        return b\n", "    # é\n", "\n", "    d = [\n        a,\n    ]\n",
+    "    e = '😀'\n",
+]  # fmt: skip
+MIDDLES = [
+    "    c = f(a)\n", "    c = f(a\n", "    c = ]\n", "c = 1\n", "      c = 1\n", "    if a:\n", "    c = 'é\n",
+    "# c\n",
+]  # fmt: skip
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 149), st.sampled_from(LINES), st.sampled_from(MIDDLES)), min_size=1, max_size=6)
+)
+def test_a_kept_tree_judges_as_a_fresh_one(edits: list[tuple[int, str, str]]) -> None:
+    """Lines are added here and there; the tree that is edited with them tells what one of the text alone does.
+
+    Of sound documents only: how the parser recovers from a fault depends on the tree it had before.
+    """
+    text = a_module(150)
+    for n, line, middle in edits:
+        start = text.index(f"    b = a + {n}\n")
+        text = text[:start] + line + text[start:]
+        place = Span(start + len(line), start + len(line))
+        kept = validate(text, place, middle, "python", "file:///kept.py")
+        fresh = validate(text, place, middle, "python", f"file:///{time.perf_counter_ns()}")
+        assert kept.verdict == fresh.verdict
+
+
+def test_typing_in_a_large_document_parses_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[int] = []
+
+    def count(parser: object, source: bytes, *rest: object) -> object:
+        parsed.append(len(source))
+        return parsing.parse(parser, source, *rest)  # type: ignore[arg-type]
+
+    for module in ("kept", "surroundings", "trees", "stumbles"):
+        monkeypatch.setattr(f"midspan_lsp.syntax.{module}.parse", count)
+    text = a_module(2000)
+    at = text.index("    return [b]", len(text) // 2)
+    validate(text, Span(at, at), "    pass\n", "python", "file:///large.py")
+    assert parsed.pop(0) == len(text)
+    for n in range(1, 5):
+        typed = text[:at] + "    c = a"[: 4 + n] + text[at:]
+        for middle in ("", "\n", "]\n"):
+            validate(typed, Span(at + 4 + n, at + 4 + n), middle, "python", "file:///large.py")
+    assert max(parsed) < 1000
 
 
 @pytest.mark.parametrize("before", ["", "é" * 3, "😀" * 3, "\ud800" * 3, "a\u2028b\x0c"])
@@ -126,11 +181,11 @@ def test_a_text_that_is_too_long_is_not_looked_at() -> None:
 def test_middles_of_one_document_share_its_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[int] = []
 
-    def count(language_id: str, text: str, limit: TimeLimit) -> object:
-        parsed.append(len(text))
-        return parse_text(language_id, text, limit)
+    def count(parser: object, source: bytes, *rest: object) -> object:
+        parsed.append(len(source))
+        return parsing.parse(parser, source, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("midspan_lsp.syntax.validate.parse_text", count)
+    monkeypatch.setattr("midspan_lsp.syntax.kept.parse", count)
     for middle in ("1", "1 + ", "]"):
         insert("shared = │\n", middle)
     assert len(parsed) == 1

@@ -13,7 +13,7 @@ from midspan_lsp.cli.infill import infill_once
 from midspan_lsp.config import Settings
 from midspan_lsp.documents import DocumentSnapshot
 from midspan_lsp.errors import InfillError
-from midspan_lsp.syntax.languages import validated_languages
+from midspan_lsp.syntax.languages import missing_grammars, validated_languages
 
 _BEFORE = "def area(width, height):\n    return width * "
 _AFTER = "\n\n\nprint(area(width=2, height=3))\n"
@@ -25,6 +25,9 @@ def run() -> int:
     _print("program", sys.executable)
     _print("pygls, tree-sitter", f"{version('pygls')}, {version('tree-sitter')}")
     _print("validated languages", ", ".join(validated_languages()) or "none")
+    missing = missing_grammars()
+    if missing:
+        _print("not validated", f"{', '.join(missing)}: pip install {' '.join(sorted(set(missing.values())))}")
     _print("project memory", describe_stores())
     local = inspect_local()
     for name, fact in local.facts:

@@ -138,7 +138,7 @@ class Filler:
 
 
 def _judge(snapshot: DocumentSnapshot, offset: int, middle: str) -> SyntaxReport:
-    return validate(snapshot.text, Span(offset, offset), middle, snapshot.language_id)
+    return validate(snapshot.text, Span(offset, offset), middle, snapshot.language_id, snapshot.uri)
 
 
 def _source(request: InfillRequest, candidate: Candidate) -> Source | None:

@@ -18,6 +18,7 @@ from midspan_lsp.engine.latest import LatestWins
 from midspan_lsp.engine.outcome import STOPPED, Outcome, Tally
 from midspan_lsp.engine.prefetch import QUIET_S, Prefetch
 from midspan_lsp.engine.recall import Recall
+from midspan_lsp.syntax import validate
 from midspan_lsp.types import CancellationToken, InfillRequest, Span, StepObserver, Suggestion, Trigger
 
 
@@ -84,6 +85,7 @@ class Engine:
         self._latest.cancel(uri)
         self._answers.forget(uri)
         self.recall.closed(uri)
+        validate.forget(uri)
 
     async def complete(
         self,

@@ -20,6 +20,10 @@ class OutOfTimeError(Exception):
     """The limit is over."""
 
 
+class StoppedError(Exception):
+    """The parse was ended, as it had told enough."""
+
+
 class TimeLimit:
     """Ends after `limit_s` seconds from now."""
 
@@ -70,6 +74,7 @@ def parse(
     limit: TimeLimit,
     old_tree: Tree | None = None,
     on_reach: tuple[int, Callable[[Point], None]] | None = None,
+    enough: Callable[[], bool] = lambda: False,
 ) -> Tree:
     """Parses.
 
@@ -79,14 +84,16 @@ def parse(
         limit: when to give up.
         old_tree: of an earlier source, already told what has changed since.
         on_reach: told the place whenever the parser reads from a byte offset on.
+        enough: asked now and then; ends the parse once it is true.
 
     Raises:
         OutOfTimeError: the limit is over.
+        StoppedError: it was enough.
     """
     reach, tell = on_reach or (0, None)
 
     def read(byte_offset: int, place: Point) -> bytearray:
-        if limit.over():  # within one long token nothing but this asks
+        if limit.over() or enough():  # within one long token nothing but this asks
             return _window.show(source, 0, 0)
         if byte_offset < reach:
             return _window.show(source, byte_offset, min(byte_offset + _CHUNK_BYTES, reach))
@@ -95,7 +102,7 @@ def parse(
         return _window.show(source, byte_offset, byte_offset + _CHUNK_BYTES)
 
     def stop_parse(_byte_offset: int, _has_error: bool) -> bool:
-        return limit.over()
+        return limit.over() or enough()
 
     try:
         if old_tree is None:
@@ -103,6 +110,8 @@ def parse(
         else:
             tree = parser.parse(read, old_tree, progress_callback=stop_parse)
     except ValueError as error:  # "Parsing failed": stopped
-        raise OutOfTimeError from error
+        raise StoppedError if enough() else OutOfTimeError from error
+    if enough():
+        raise StoppedError
     limit.check()
     return tree

@@ -1,25 +1,16 @@
-"""What the gate asks of trees: a document with a hole filled, faults, tokens, and where the parser stumbles.
-
-All positions here are bytes.
-"""
+"""What the gate asks of trees: a document with a hole filled, faults, tokens. All positions are bytes."""
 
 from __future__ import annotations
 
-import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tree_sitter import LogType, Node, Parser, Point, Tree
+from tree_sitter import Node, Parser, Tree
 
 from midspan_lsp.syntax.languages import parser_for
 from midspan_lsp.syntax.parsing import TimeLimit, encode, parse
-
-# the log costs more than the parse: it begins this far before the place of interest
-_LOG_AHEAD_BYTES = 256
-_PLACE = re.compile(r"row:(\d+), col:(\d+)")
-_TOKEN = re.compile(rb"[\w\x80-\xff]+|.|$", re.DOTALL)
-_SPACE = re.compile(rb"\s*")
 
 
 class ByteRange(NamedTuple):
@@ -36,17 +27,20 @@ class Leaf(NamedTuple):
     bare: bool
 
 
-class Reading(NamedTuple):
-    """A text that ends at some place, as the parser reads it from the start.
+class Filled(NamedTuple):
+    """A document with its hole filled.
 
     Attributes:
-        tree: of the text.
-        stumbles: the tokens that cannot follow what is before them; none if the text merely stops half-way. No tree
-            tells them, as an ERROR may begin long before: the parser only says it in its log.
+        source: of the whole.
+        tree: of the source.
+        middle: what fills the hole.
+        changed: the middle and all of the source whose place in the tree has changed.
     """
 
+    source: bytes
     tree: Tree
-    stumbles: list[ByteRange]
+    middle: ByteRange
+    changed: ByteRange
 
 
 @dataclass(frozen=True)
@@ -55,53 +49,59 @@ class Hole:
 
     Attributes:
         language_id: of the document; its grammar is installed.
-        head: before the place.
-        old: what stands there now.
-        tail: after it.
-        tree: of head, old and tail.
+        source: of the document.
+        old: the place, and what stands there now.
+        tree: of the source.
     """
 
     language_id: str
-    head: bytes
-    old: bytes
-    tail: bytes
+    source: bytes
+    old: ByteRange
     tree: Tree
 
-    def fill(self, new: bytes, limit: TimeLimit) -> Tree:
-        """The tree with `new` in place of `old`."""
-        return parse(self._parser(), self.head + new + self.tail, limit, self._edited(new, len(self.tail)))
+    @property
+    def head(self) -> bytes:
+        """What stands before the place."""
+        return self.source[: self.old.start]
 
-    def read(self, new: bytes, limit: TimeLimit) -> Reading:
-        """Parses head and `new` without the tail. Stumbles over tokens that end before `new` are left out."""
-        source = self.head + new
-        begin = len(self.head)
-        parser = self._parser()
-        log = _StumbleLog()
+    @property
+    def tail(self) -> bytes:
+        """What stands behind it."""
+        return self.source[self.old.end :]
 
-        def start_log(place: Point) -> None:
-            if parser.logger is None:
-                log.place = place
-                parser.logger = log.take
+    def fill(self, new: bytes, limit: TimeLimit) -> Filled:
+        """The document with `new` in place of what is there."""
+        source = self.head + new + self.tail
+        middle = ByteRange(self.old.start, self.old.start + len(new))
+        before = edited(self.tree, self.source, source, self.old, middle.end)
+        tree = parse(self.parser(), source, limit, before)
+        edges = [edge for part in before.changed_ranges(tree) for edge in (part.start_byte, part.end_byte)]
+        return Filled(source, tree, middle, ByteRange(min([middle.start, *edges]), max([middle.end, *edges])))
 
-        log_from = max(begin - _LOG_AHEAD_BYTES, 0)
-        tree = parse(parser, source, limit, self._edited(new, 0), (log_from, start_log))
-        line_starts = [0, *(match.end() for match in re.finditer(b"\n", source))]
-        tokens = {_token_after(source, line_starts[row] + column) for row, column in log.stumbles}
-        return Reading(tree, [token for token in sorted(tokens) if token.start < len(source) and token.end >= begin])
+    def carried(self, byte_range: ByteRange, middle: ByteRange) -> ByteRange:
+        """Where a range of the document is once `middle` is in place."""
+        shift = middle.end - self.old.end
+        start, end = (edge if edge < self.old.end else edge + shift for edge in byte_range)
+        return ByteRange(start, end)
 
-    def _parser(self) -> Parser:
+    def parser(self) -> Parser:
+        """A new parser of the language."""
         parser = parser_for(self.language_id)
         assert parser is not None
         return parser
 
-    def _edited(self, new: bytes, n_kept_bytes: int) -> Tree:
-        """A copy of the tree that knows what has changed; the last `n_kept_bytes` have not."""
-        before = self.head + self.old + self.tail[: len(self.tail) - n_kept_bytes]
-        after = self.head + new
-        tree = self.tree.copy()
-        points = (_point(self.head), _point(before), _point(after))
-        tree.edit(len(self.head), len(before), len(after), *points)
-        return tree
+
+def edited(tree: Tree, old_source: bytes, new_source: bytes, old_part: ByteRange, new_end: int) -> Tree:
+    """A copy of a tree that knows what has changed: `old_part`, which now ends at `new_end`."""
+    start, old_end = old_part
+    points: list[tuple[int, int]] = []
+    row, column = old_source.count(b"\n", 0, start), start - old_source.rfind(b"\n", 0, start) - 1
+    for source, end in ((old_source, old_end), (new_source, new_end)):
+        n_breaks = source.count(b"\n", start, end)
+        points.append((row + n_breaks, end - source.rfind(b"\n", start, end) - 1 if n_breaks else column + end - start))
+    changed = tree.copy()
+    changed.edit(start, old_end, new_end, (row, column), *points)
+    return changed
 
 
 def parse_text(language_id: str, text: str, limit: TimeLimit) -> Tree | None:
@@ -114,18 +114,18 @@ def parse_text(language_id: str, text: str, limit: TimeLimit) -> Tree | None:
     return None if parser is None else parse(parser, encode(text), limit)
 
 
-def faults(tree: Tree, limit: TimeLimit) -> list[ByteRange]:
-    """All ERROR and MISSING nodes, in order."""
+def faults(tree: Tree, limit: TimeLimit, within: ByteRange | None = None) -> list[ByteRange]:
+    """The ERROR and MISSING nodes that meet a range or touch it, in order; without a range all."""
     if not tree.root_node.has_error:
         return []
-    nodes = (node for node, _ in _walk(tree, lambda node: node.has_error or node.is_missing, limit))
+    nodes = (node for node, _ in walk(tree, limit, within, lambda node: node.has_error or node.is_missing))
     return [ByteRange(node.start_byte, node.end_byte) for node in nodes if node.is_error or node.is_missing]
 
 
 def leaves(tree: Tree, within: ByteRange, limit: TimeLimit) -> list[Leaf]:
     """All tokens that lie wholly within a range, in order."""
     start, end = within
-    found = _walk(tree, lambda node: node.start_byte < end and node.end_byte > start, limit)
+    found = walk(tree, limit, within, lambda node: node.start_byte < end and node.end_byte > start)
     return [
         Leaf(node, in_error)
         for node, in_error in found
@@ -133,53 +133,38 @@ def leaves(tree: Tree, within: ByteRange, limit: TimeLimit) -> list[Leaf]:
     ]
 
 
-class _StumbleLog:
-    """Takes the parser's log, for the places where no version of the parse can take the next token.
-
-    Attributes:
-        place: where the parse is, as row and column.
-        stumbles: the places.
-    """
-
-    def __init__(self) -> None:
-        self.place: tuple[int, int] | None = None
-        self.stumbles: list[tuple[int, int]] = []
-        self._stuck_at: tuple[int, int] | None = None
-
-    def take(self, _kind: LogType, message: str) -> None:
-        """Takes one message. A version that is stuck waits; if all are, the parse resumes with recovery."""
-        if message.startswith("process "):
-            match = _PLACE.search(message)
-            self.place = (int(match[1]), int(match[2])) if match else None
-        elif message.startswith("detect_error "):
-            self._stuck_at = self.place
-        elif message.startswith("resume ") and self._stuck_at is not None:
-            self.stumbles.append(self._stuck_at)
-
-
-def _walk(tree: Tree, enter: Callable[[Node], bool], limit: TimeLimit) -> Iterator[tuple[Node, bool]]:
-    """The nodes that `enter` lets in, in order, each with whether its parent is an ERROR."""
-    cursor = tree.walk()
-    in_error = [False]
-    while True:
+def walk(
+    tree: Tree, limit: TimeLimit, within: ByteRange | None = None, enter: Callable[[Node], bool] = lambda _node: True
+) -> Iterator[tuple[Node, bool]]:
+    """The nodes that touch a range and that `enter` lets in, in order, each with whether its parent is an ERROR."""
+    within = within or ByteRange(0, tree.root_node.end_byte)
+    waiting = [(tree.root_node, False)]
+    while waiting:
         limit.check()
-        node = cursor.node
-        if node is not None and enter(node):
-            yield node, in_error[-1]
-            if cursor.goto_first_child():
-                in_error.append(node.is_error)
-                continue
-        while not cursor.goto_next_sibling():
-            if not cursor.goto_parent():
-                return
-            in_error.pop()
+        node, in_error = waiting.pop()
+        if enter(node):
+            yield node, in_error
+            waiting += [(child, node.is_error) for child in reversed(children_touching(node, within))]
 
 
-def _point(source: bytes) -> tuple[int, int]:
-    return source.count(b"\n"), len(source) - source.rfind(b"\n") - 1
+def children_touching(node: Node, within: ByteRange) -> list[Node]:
+    """A node's children that meet a range or end or begin where it does."""
+    start, end = within
+    if start <= node.start_byte and end >= node.end_byte:
+        return node.children
+    n_children = node.child_count
+    found: list[Node] = []
+    for index in range(first_child_ending_from(node, start), n_children):
+        child = node.child(index)
+        if child.start_byte > end:
+            break
+        found.append(child)
+    return found
 
 
-def _token_after(source: bytes, byte_offset: int) -> ByteRange:
-    space = _SPACE.match(source, byte_offset)
-    token = _TOKEN.match(source, space.end() if space else byte_offset)
-    return ByteRange(*token.span()) if token else ByteRange(byte_offset, byte_offset)
+def first_child_ending_from(node: Node, byte_offset: int) -> int:
+    """The index of the first child that does not end before a place; their number if there is none.
+
+    `goto_first_child_for_byte` finds none in a gap between two children, and `first_child_for_byte` crashes there.
+    """
+    return bisect_left(range(node.child_count), byte_offset, key=lambda index: node.child(index).end_byte)

@@ -1,9 +1,9 @@
 """The gate: does a middle add syntax faults that the document did not have?
 
-A document that parses, or would with a mere name at the cursor, must parse with the middle. In any other the middle
-is at fault if the parser, reading from the start, stumbles over one of its tokens (or over one further along the
-line that it took before), if it leaves a string or bracket of its own open within a line, or if a fault appears
-where none was. So code that is broken elsewhere, or half typed, does not veto.
+A document that parses, or would with a mere name at the cursor, must parse with the middle, and keep its language's
+rules. In any other the middle is at fault if the parser, reading from the start, stumbles over one of its tokens (or
+over one further along the line that it took before), if it leaves a string or bracket of its own open within a line,
+or if a fault appears where none was. So code that is broken elsewhere, or half typed, does not veto.
 """
 
 from __future__ import annotations
@@ -13,14 +13,20 @@ from functools import lru_cache
 
 from tree_sitter import Tree
 
+from midspan_lsp.syntax.kept import Document, KeptTrees
 from midspan_lsp.syntax.languages import text_closers
 from midspan_lsp.syntax.parsing import OutOfTimeError, TimeLimit, encode
-from midspan_lsp.syntax.trees import ByteRange, Hole, faults, leaves, parse_text
+from midspan_lsp.syntax.rules import new_rule_faults, unfinished_before
+from midspan_lsp.syntax.stumbles import read, stumbles
+from midspan_lsp.syntax.surroundings import hole_in
+from midspan_lsp.syntax.trees import ByteRange, Filled, Hole, faults, leaves
 from midspan_lsp.types import Span, SyntaxReport, Verdict
 
+DOCUMENT_TIME_LIMIT_S = 1.5
+"""For a document that is new to the gate."""
 TIME_LIMIT_S = 0.5
-"""For the document, and again for each middle; beyond it there is no opinion."""
-MAX_LENGTH = 500_000
+"""For a middle; beyond the limits there is no opinion."""
+MAX_LENGTH = 2_000_000
 """Code points of a document; longer ones are not looked at."""
 
 _OPENERS = {")": "(", "]": "[", "}": "{"}
@@ -31,7 +37,10 @@ _NONSENSE = encode(")]}§")
 _REST_OF_LINE = re.compile(rb"[^\r\n]*")
 
 
-def validate(text_before: str, replace: Span, middle: str, language_id: str) -> SyntaxReport:
+_documents = KeptTrees(most_documents=8, most_bytes=4_000_000)
+
+
+def validate(text_before: str, replace: Span, middle: str, language_id: str, uri: str = "") -> SyntaxReport:
     """Judges putting `middle` in place of `replace`.
 
     Args:
@@ -39,54 +48,89 @@ def validate(text_before: str, replace: Span, middle: str, language_id: str) -> 
         replace: clamped to the document; usually empty, at the cursor.
         middle: any text.
         language_id: as an editor names it.
+        uri: whose tree is kept for the next time.
     """
     start = min(max(replace.start, 0), len(text_before))
     end = min(max(replace.end, start), len(text_before))
     if len(text_before) + len(middle) > MAX_LENGTH:
         return SyntaxReport(Verdict.NO_OPINION)
-    tree = _tree_before(text_before, language_id)
-    if tree is None:
+    document = _documents.document(uri, language_id, text_before, TimeLimit(DOCUMENT_TIME_LIMIT_S))
+    if document is None or document.base is None:
         return SyntaxReport(Verdict.NO_OPINION)
     if middle == text_before[start:end]:
         return SyntaxReport(Verdict.VALID)
-    head, old, tail = (encode(part) for part in (text_before[:start], text_before[start:end], text_before[end:]))
+    begin = len(encode(text_before[:start]))
+    place = ByteRange(begin, begin + len(encode(text_before[start:end])))
     new = encode(middle)
     try:
-        found = _new_faults(Hole(language_id, head, old, tail, tree), new, TimeLimit(TIME_LIMIT_S))
+        hole = _hole(document, place)
+        if hole is None:
+            return SyntaxReport(Verdict.NO_OPINION)
+        found = _new_faults(hole, new, TimeLimit(TIME_LIMIT_S))
     except OutOfTimeError:
         return SyntaxReport(Verdict.NO_OPINION)
     if not found:
         return SyntaxReport(Verdict.VALID)
-    return SyntaxReport(Verdict.BROKEN, _spans_of_middle(found, len(head), new))
+    return SyntaxReport(Verdict.BROKEN, _spans_of_middle(found, hole.old.start, new))
+
+
+def forget(uri: str) -> None:
+    """A document was closed."""
+    _documents.forget(uri)
 
 
 @lru_cache(maxsize=2)
-def _tree_before(text: str, language_id: str) -> Tree | None:
-    """Kept for the next middle of the same document; None too if it took too long."""
-    try:
-        return parse_text(language_id, text, TimeLimit(TIME_LIMIT_S))
-    except OutOfTimeError:
-        return None
+def _hole(document: Document, place: ByteRange) -> Hole | None:
+    """Kept for the next middle of the same place."""
+    return hole_in(document, place, TimeLimit(TIME_LIMIT_S))
 
 
 def _new_faults(hole: Hole, new: bytes, limit: TimeLimit) -> list[ByteRange]:
-    """The new faults as ranges of head, `new` and tail; none if the middle is innocent."""
+    """The new faults as ranges of the whole; none if the middle is innocent."""
     after = hole.fill(new, limit)
-    if not after.root_node.has_error:
-        return []
-    middle = ByteRange(len(hole.head), len(hole.head) + len(new))
-    found = _first_stumble(hole, new, middle, limit) or _open_bracket(after, middle, limit)
-    if _was_whole(hole, limit):
-        return found or [ByteRange(middle.end, middle.end)]
-    found = found or _strayed_faults(hole, after, middle, limit)
+    by_rule = new_rule_faults(hole, after, limit)
+    if by_rule.wrong:
+        return by_rule.wrong
+    if not after.tree.root_node.has_error:
+        return by_rule.unfinished if by_rule.unfinished and _was_whole(hole, limit) else []
+    whole = _was_whole(hole, limit)
+    near = _near_faults(hole, limit)
+    strayed = _strayed_faults(hole, after, limit)
+    if not (whole or near or strayed):
+        return []  # what is broken is broken elsewhere, as before
+    found = _first_stumble(hole, new, after.middle, limit) or _open_bracket(after.tree, after.middle, limit)
+    if whole:
+        return found or [ByteRange(after.middle.end, after.middle.end)]
+    found = found or ([] if near else strayed)  # all may follow from a fault at the place itself
     return [] if found and _is_mere_text(hole, new, limit) else found
 
 
 def _was_whole(hole: Hole, limit: TimeLimit) -> bool:
     """True if the document had no fault, or none but the hole in the midst of it."""
+    if unfinished_before(hole, limit):
+        return False
     if not hole.tree.root_node.has_error:
         return True
-    return bool(hole.tail.strip()) and not hole.fill(_NAME, limit).root_node.has_error
+    return bool(hole.tail.strip()) and not hole.fill(_NAME, limit).tree.root_node.has_error
+
+
+def _near_faults(hole: Hole, limit: TimeLimit) -> list[ByteRange]:
+    """What is at fault or waits for its end at the place itself, or with nothing but white space between."""
+    low = len(hole.head.rstrip())
+    high = len(hole.source) - len(hole.tail.lstrip())
+    return faults(hole.tree, limit, ByteRange(low, high)) or unfinished_before(hole, limit)
+
+
+def _strayed_faults(hole: Hole, after: Filled, limit: TimeLimit) -> list[ByteRange]:
+    """The faults that touch none from before."""
+    shift = after.middle.end - hole.old.end
+    part = ByteRange(after.changed.start, max(after.changed.end - shift, hole.old.end))
+    carried = [hole.carried(fault, after.middle) for fault in faults(hole.tree, limit, part)]
+    return [
+        fault
+        for fault in faults(after.tree, limit, after.changed)
+        if not any(fault.start <= old.end and fault.end >= old.start for old in carried)
+    ]
 
 
 def _first_stumble(hole: Hole, new: bytes, middle: ByteRange, limit: TimeLimit) -> list[ByteRange]:
@@ -94,33 +138,34 @@ def _first_stumble(hole: Hole, new: bytes, middle: ByteRange, limit: TimeLimit) 
 
     It counts in the middle, and elsewhere on its line if it was no stumble before.
     """
-    reading = hole.read(new + _rest_of_line(hole), limit)
-    stumbles = [token for token in reading.stumbles if token.end > middle.start][:1]
-    if stumbles and _was_stumble(hole, new, stumbles[0], limit):
-        stumbles = []
+    line = new + _rest_of_line(hole)
+    found = [token for token in stumbles(hole, line, limit, middle.start) if token.end > middle.start][:1]
+    if found and _was_stumble(hole, new, found[0], limit):
+        found = []
     quotes = [
         ByteRange(node.start_byte, node.end_byte)
-        for node, bare in leaves(reading.tree, middle, limit)
+        for node, bare in leaves(read(hole, line, limit), middle, limit)
         if bare and node.type in _QUOTES
     ]
-    return sorted(stumbles + quotes)[:1]
+    return sorted(found + quotes)[:1]
 
 
 def _was_stumble(hole: Hole, new: bytes, token: ByteRange, limit: TimeLimit) -> bool:
     """True if the parser stumbled over this token without the middle too."""
-    begin, end = len(hole.head), len(hole.head) + len(new)
+    begin, end = hole.old.start, hole.old.start + len(new)
     if begin <= token.start < end:
         return False
     text = (hole.head + new + hole.tail)[token.start : token.end].decode(errors="replace")
     opener = _OPENERS.get(text)
     if opener is not None and new.count(text.encode()) > new.count(opener.encode()):
         return False  # a bracket: the middle has closed its partner, whatever was wrong with it before
-    was_at = token.start if token.start < begin else token.start - len(new) + len(hole.old)
-    return any(old.start == was_at for old in hole.read(hole.old + _rest_of_line(hole), limit).stumbles)
+    was_at = token.start if token.start < begin else token.start - end + hole.old.end
+    old = hole.source[begin : hole.old.end] + _rest_of_line(hole)
+    return any(other.start == was_at for other in stumbles(hole, old, limit, was_at))
 
 
 def _rest_of_line(hole: Hole) -> bytes:
-    match = _REST_OF_LINE.match(hole.tail)
+    match = _REST_OF_LINE.match(hole.source, hole.old.end)
     return match[0] if match else b""
 
 
@@ -142,34 +187,17 @@ def _open_bracket(after: Tree, middle: ByteRange, limit: TimeLimit) -> list[Byte
     return [ByteRange(middle.end, middle.end)] if following.start_point.row == last.end_point.row else []
 
 
-def _strayed_faults(hole: Hole, after: Tree, middle: ByteRange, limit: TimeLimit) -> list[ByteRange]:
-    """The faults that touch none from before; none if a fault was at the place itself, as all may follow from it."""
-    low = len(hole.head.rstrip())
-    old_end = len(hole.head) + len(hole.old)
-    high = old_end + len(hole.tail) - len(hole.tail.lstrip())
-    before = faults(hole.tree, limit)
-    if any(fault.start <= high and fault.end >= low for fault in before):
-        return []
-    shift = middle.end - old_end
-    carried = [ByteRange(*(edge if edge < low else edge + shift for edge in fault)) for fault in before]
-    return [
-        fault
-        for fault in faults(after, limit)
-        if not any(fault.start <= old.end and fault.end >= old.start for old in carried)
-    ]
-
-
 def _is_mere_text(hole: Hole, new: bytes, limit: TimeLimit) -> bool:
     """True if the cursor stands in an open string or comment, and the middle goes on with it without an end."""
+    middle_end = hole.old.start + len(new)
 
-    def stumbles(text: bytes) -> bool:
-        middle_end = len(hole.head) + len(new)
-        return any(token.start < middle_end for token in hole.read(text, limit).stumbles)
+    def taken(text: bytes) -> bool:
+        return all(token.start >= middle_end for token in stumbles(hole, text, limit))
 
     return any(
-        not hole.read(_NONSENSE + closer, limit).stumbles
-        and hole.read(_NONSENSE + closer + _NONSENSE, limit).stumbles
-        and not stumbles(new + closer)
+        not stumbles(hole, _NONSENSE + closer, limit)
+        and stumbles(hole, _NONSENSE + closer + _NONSENSE, limit)
+        and taken(new + closer)
         for closer in map(encode, text_closers(hole.language_id))
         if closer not in new and closer[::-1] in hole.head  # what opens a text mirrors what closes it
     )
