@@ -81,8 +81,8 @@ def needs_restart(old: Settings, new: Settings) -> list[str]:
     """Keys that count only from the next start on."""
     keys = ["completion.menu"] if old.completion.menu != new.completion.menu else []
     for group in ("context", "model"):
-        before, after = getattr(old, group), getattr(new, group)
-        keys += [f"{group}.{name}" for name, value in vars(after).items() if value != getattr(before, name)]
+        after: dict[str, object] = vars(getattr(new, group))
+        keys += [f"{group}.{name}" for name, value in after.items() if value != getattr(getattr(old, group), name)]
     return keys
 
 
