@@ -138,8 +138,7 @@ class MidspanProtocol(LanguageServerProtocol):
         super()._send_response(msg_id, result, error)
 
     def _own_handler(self, method: str) -> Any:
-        features: dict[str, Any] = self.fm.features  # pyright: ignore[reportUnknownMemberType]
-        return features[method]
+        return self.fm.features[method]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
     @lsp_method(lsp.EXIT)
     def lsp_exit(self, *args: Any) -> Generator[Any, Any, None]:  # noqa: ARG002

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -79,11 +79,10 @@ def read_project_files(folders: Sequence[str]) -> tuple[ProjectFile, ...]:
 
 def needs_restart(old: Settings, new: Settings) -> list[str]:
     """Keys that count only from the next start on."""
-    keys = ["completion.menu"] if old.completion.menu != new.completion.menu else []
-    for group in ("context", "model"):
-        after: dict[str, object] = vars(getattr(new, group))
-        keys += [f"{group}.{name}" for name, value in after.items() if value != getattr(getattr(old, group), name)]
-    return keys
+    before: dict[str, dict[str, object]] = asdict(old)
+    after: dict[str, dict[str, object]] = asdict(new)
+    late = [("completion", "menu"), *((group, name) for group in ("context", "model") for name in after[group])]
+    return [f"{group}.{name}" for group, name in late if before[group][name] != after[group][name]]
 
 
 def compile_patterns(patterns: Sequence[str]) -> GitIgnoreSpec:
