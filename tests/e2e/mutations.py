@@ -67,7 +67,7 @@ def mutate(draw: random.Random, msg_id: int) -> bytes:
     body = bytearray(json.dumps(message).encode())
     if draw.random() < 0.2:
         for _ in range(draw.randint(1, 5)):
-            place = draw.randrange(len(body))
+            place = draw.randrange(len(body) + 1)
             body[place : place + draw.randint(0, 3)] = draw.randbytes(draw.randint(0, 3))
     return bytes(body)
 

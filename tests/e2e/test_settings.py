@@ -110,7 +110,7 @@ async def test_an_editor_that_does_not_answer_is_not_waited_for_long() -> None:
 
 
 async def test_a_bad_value_is_named_once() -> None:
-    async with session({"completion": {"max_lines": 0}, "nope": 1}) as client:
+    async with session({"completion": {"max_lines": 0, "nope": 1}}) as client:
         message = await shown(client)
         assert "completion.max_lines" in message
         assert "nope" in message
@@ -119,6 +119,14 @@ async def test_a_bad_value_is_named_once() -> None:
         message = await shown(client)
         assert "completion.timeout_ms" in message
         assert "max_lines" not in message
+
+
+async def test_an_editor_s_own_settings_in_the_same_place_are_left_alone() -> None:
+    told = {"enable": True, "disabledLanguages": [], "server": {"path": "/x"}, "completion": {"max_lines": 0}}
+    async with session(told) as client:
+        message = await shown(client)
+        assert len(message.splitlines()) == 2
+        assert "completion.max_lines" in message
 
 
 async def test_what_needs_a_restart_is_told() -> None:

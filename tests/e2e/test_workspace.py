@@ -113,7 +113,7 @@ async def test_files_changed_outside_of_the_editor_are_followed(project: Path) -
     async with running_editor(command=COMMAND, folders=[project], watching=True) as editor:
         uri = editor.open("b.py", CALL)
         await until(editor, uri, has_it)
-        (registration,) = editor.registered
+        (registration,) = [one for one in editor.registered if one.id == "midspan/code"]
         assert registration.method == lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES
         pattern = registration.register_options["watchers"][0]["globPattern"]  # type: ignore[index]
         assert pattern.startswith("**/{")
@@ -137,7 +137,8 @@ async def test_files_are_watched_only_if_there_is_a_use_for_it(project: Path, en
     options = {"memory.enabled": enabled}
     async with running_editor(options, command=COMMAND, folders=[project], watching=not enabled) as editor:
         await proposed(editor, editor.open("b.py", CALL))
-        assert not editor.registered
+        watched = [one.register_options["watchers"][0]["globPattern"] for one in editor.registered]  # type: ignore[index]
+        assert watched == ([] if enabled else ["**/{midspan.toml,pyproject.toml}"])
         assert editor.client.messages == []
 
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
@@ -104,6 +104,6 @@ class Configuration:
             return self._sources.told
         return answer[0] if answer else None
 
-    def _pulled_late(self, asked: asyncio.Future[Sequence[object]]) -> None:
+    def _pulled_late(self, asked: asyncio.Future[Any]) -> None:
         if not asked.cancelled() and asked.exception() is None:
             self.refresh_soon()

@@ -71,7 +71,7 @@ def initialize(ls: MidspanServer, params: lsp.InitializeParams) -> None:
 def initialized(ls: MidspanServer, params: lsp.InitializedParams) -> None:  # noqa: ARG001
     """Starts loading: not earlier, for the reply must not wait for it."""
     ls.start()
-    ls.watch()
+    ls.watch_settings()
 
 
 # What comes before there is an engine, it is told when there is.

@@ -124,8 +124,11 @@ class MidspanProtocol(LanguageServerProtocol):
         return JsonRpcInvalidRequest("Initialized already") if method == lsp.INITIALIZE else None
 
     def _unknown(self, method: str) -> JsonRpcException | None:
-        is_known = method in self.fm.builtin_features or method in self.fm.features
-        return None if is_known else JsonRpcMethodNotFound.of(method)
+        try:
+            self._get_handler(method)
+        except JsonRpcMethodNotFound as error:
+            return error
+        return None
 
     def _send_response(self, msg_id: MsgId, result: Any | None = None, error: lsp.ResponseError | None = None) -> None:
         if error is not None:
@@ -133,6 +136,9 @@ class MidspanProtocol(LanguageServerProtocol):
             internal = error.code == JsonRpcInternalError.CODE
             error = lsp.ResponseError(error.code, "Internal error" if internal else error.message)
         super()._send_response(msg_id, result, error)
+
+    def _own_handler(self, method: str) -> Any:
+        return self.fm.features[method]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
     @lsp_method(lsp.EXIT)
     def lsp_exit(self, *args: Any) -> Generator[Any, Any, None]:  # noqa: ARG002
@@ -144,7 +150,7 @@ class MidspanProtocol(LanguageServerProtocol):
     def lsp_text_document__did_open(self, params: lsp.DidOpenTextDocumentParams) -> Generator[Any, Any, None]:
         """Keeps a text, then tells the handler; so do the next two."""
         self.texts.open(params.text_document)
-        yield self.fm.features[lsp.TEXT_DOCUMENT_DID_OPEN], (params,), None
+        yield self._own_handler(lsp.TEXT_DOCUMENT_DID_OPEN), (params,), None
 
     @lsp_method(lsp.TEXT_DOCUMENT_DID_CHANGE)
     def lsp_text_document__did_change(self, params: lsp.DidChangeTextDocumentParams) -> Generator[Any, Any, None]:
@@ -154,14 +160,14 @@ class MidspanProtocol(LanguageServerProtocol):
         if old is not None and document.version <= (old.version or 0):
             logger.debug("version %d after %s", document.version, old.version)
         if self.texts.change(document.uri, document.version, params.content_changes, encoding):
-            yield self.fm.features[lsp.TEXT_DOCUMENT_DID_CHANGE], (params,), None
+            yield self._own_handler(lsp.TEXT_DOCUMENT_DID_CHANGE), (params,), None
 
     @lsp_method(lsp.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: lsp.DidCloseTextDocumentParams) -> Generator[Any, Any, None]:
         """The handler hears the URI by which the document was opened."""
         if closed := self.texts.close(params.text_document.uri):
             params = lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(closed.uri))
-            yield self.fm.features[lsp.TEXT_DOCUMENT_DID_CLOSE], (params,), None
+            yield self._own_handler(lsp.TEXT_DOCUMENT_DID_CLOSE), (params,), None
 
 
 def _is_id(value: object) -> bool:

@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CLOSING_TIMEOUT_S = 1.0
-WATCHED = f"**/{{{','.join(['*' + ending for ending in ENDINGS] + sorted(RULES) + list(FILE_NAMES))}}}"
-"""The files that are watched: code, what says which of it is ignored, and settings."""
+CODE_FILES = f"**/{{{','.join(['*' + ending for ending in ENDINGS] + sorted(RULES))}}}"
+"""Code, and what says which of it is ignored."""
+
+SETTINGS_FILES = f"**/{{{','.join(FILE_NAMES)}}}"
 
 
 class MidspanServer(LanguageServer):
@@ -69,6 +71,7 @@ class MidspanServer(LanguageServer):
         self._is_local = is_local
         self._told: set[str] = set()
         self._starting: asyncio.Task[None] | None = None
+        self._watches_code = False
         self._started_with = self.configuration.settings
 
     @property
@@ -113,25 +116,33 @@ class MidspanServer(LanguageServer):
         """Has other settings count, as far as they can."""
         if self.engine is None:
             return
+        self._watch_code()
         if keys := needs_restart(self._started_with, settings):
             self.tell(lsp.MessageType.Info, f"Midspan: {', '.join(keys)} will count once it is started again.")
         if await self.engine.apply(settings):
             self._tell_what_is_open(self.engine)
 
-    def watch(self) -> None:
-        """Asks the editor, if it offers that, to tell of other settings, and of files that change outside of it."""
-        offered = self.client_capabilities.workspace
-        registrations: list[lsp.Registration] = []
-        if offered and (files := offered.did_change_watched_files) and files.dynamic_registration:
-            options = lsp.DidChangeWatchedFilesRegistrationOptions([lsp.FileSystemWatcher(WATCHED)])
-            method = lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES
-            registrations.append(lsp.Registration(method, method, options))
-        if offered and (settings := offered.did_change_configuration) and settings.dynamic_registration:
-            method = lsp.WORKSPACE_DID_CHANGE_CONFIGURATION
+    def watch_settings(self) -> None:
+        """Asks the editor, if it offers that, to tell of other settings."""
+        self._watch_files("midspan/settings", SETTINGS_FILES)
+        offered = self.client_capabilities.workspace and self.client_capabilities.workspace.did_change_configuration
+        if offered and offered.dynamic_registration:
             options = lsp.DidChangeConfigurationRegistrationOptions(SECTION)
-            registrations.append(lsp.Registration(method, method, options))
-        if registrations:
-            self.client_register_capability(lsp.RegistrationParams(registrations))
+            method = lsp.WORKSPACE_DID_CHANGE_CONFIGURATION
+            self.client_register_capability(lsp.RegistrationParams([lsp.Registration(method, method, options)]))
+
+    def _watch_code(self) -> None:
+        """Asks it once to tell of code that changes outside of it too."""
+        if self.configuration.settings.memory.enabled and not self._watches_code:
+            self._watches_code = True
+            self._watch_files("midspan/code", CODE_FILES)
+
+    def _watch_files(self, name: str, pattern: str) -> None:
+        offered = self.client_capabilities.workspace and self.client_capabilities.workspace.did_change_watched_files
+        if offered and offered.dynamic_registration:
+            options = lsp.DidChangeWatchedFilesRegistrationOptions([lsp.FileSystemWatcher(pattern)])
+            one = lsp.Registration(name, lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
+            self.client_register_capability(lsp.RegistrationParams([one]))
 
     def open_document(self, uri: str) -> DocumentSnapshot | None:
         """A document as it stands, or None if the editor has not opened it: the disk is never read."""
@@ -184,6 +195,7 @@ class MidspanServer(LanguageServer):
         progress = LoadingProgress(self)
         try:
             await self.configuration.refresh()
+            self._watch_code()
             self._started_with = self.configuration.settings
             self.engine = self._build_engine(self._started_with)
             self._tell_what_is_open(self.engine)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -64,7 +64,7 @@ class Sources:
     def read(self) -> tuple[Settings, list[str]]:
         """The settings, and a line for each key that cannot be used, with its path."""
         settings, problems = read_settings(self.options)
-        settings, more = read_settings(self.told, settings)
+        settings, more = read_settings(_server_groups(nested(self.told)), settings)
         problems += more
         for file in self.files:
             settings, more = _read_project(file, settings)
@@ -79,11 +79,10 @@ def read_project_files(folders: Sequence[str]) -> tuple[ProjectFile, ...]:
 
 def needs_restart(old: Settings, new: Settings) -> list[str]:
     """Keys that count only from the next start on."""
-    keys = ["completion.menu"] if old.completion.menu != new.completion.menu else []
-    for group in ("context", "model"):
-        before, after = getattr(old, group), getattr(new, group)
-        keys += [f"{group}.{name}" for name, value in vars(after).items() if value != getattr(before, name)]
-    return keys
+    before: dict[str, dict[str, object]] = asdict(old)
+    after: dict[str, dict[str, object]] = asdict(new)
+    late = [("completion", "menu"), *((group, name) for group in ("context", "model") for name in after[group])]
+    return [f"{group}.{name}" for group, name in late if before[group][name] != after[group][name]]
 
 
 def compile_patterns(patterns: Sequence[str]) -> GitIgnoreSpec:
@@ -93,6 +92,14 @@ def compile_patterns(patterns: Sequence[str]) -> GitIgnoreSpec:
         ValueError: one of them is none.
     """
     return GitIgnoreSpec.from_lines(patterns)
+
+
+def _server_groups(told: object) -> object:
+    """Without what an editor's own part of Midspan keeps in the same place."""
+    if not isinstance(told, Mapping):
+        return told
+    groups = {field.name for field in fields(Settings)}
+    return {key: value for key, value in cast("Mapping[str, object]", told).items() if key in groups}
 
 
 def _read_file(folder: Path) -> ProjectFile | None:
