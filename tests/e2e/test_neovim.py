@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import gc
 import importlib.util
 import os
 import shutil
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -61,8 +64,13 @@ class Neovim:
         self.lua("vim.cmd.helptags(...)", str(package / "doc"))
 
     def close(self) -> None:
-        self.rpc.command("qa!", async_=True)
+        with contextlib.suppress(OSError, EOFError):  # the end of the session is told as an error
+            self.rpc.command("qa!")
         self.rpc.close()
+        del self.rpc
+        with warnings.catch_warnings():  # pynvim leaves its pipes to the collector
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()
 
     def lua(self, code: str, *args: object) -> Any:
         return self.rpc.exec_lua(code, *args)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -38,6 +39,7 @@ EDITOR_SETTINGS: dict[str, object] = {
     "editor.wordBasedSuggestions": "off",
     "editor.suggestOnTriggerCharacters": False,
     "chat.disableAIFeatures": True,
+    "telemetry.telemetryLevel": "off",
     "workbench.startupEditor": "none",
     "midspan.completion.eagerness": "always",
     "midspan.completion.timeout_ms": 60_000,
@@ -52,16 +54,18 @@ def start_code_server(port: int, project: Path) -> subprocess.Popen[bytes]:
     program.write_text(f'#!/bin/sh\necho $$ > "{FOLDER}/server.pid"\nexec "{command}" "$@"\n')
     program.chmod(0o755)
     home = project.parent / "home"
-    settings = home / "data" / "User" / "settings.json"
-    settings.parent.mkdir(parents=True)
-    settings.write_text(json.dumps({**EDITOR_SETTINGS, "midspan.server.path": str(program)}))
+    # a program belongs to a machine: with a remote host, as here, the user's own settings do not name it
+    for folder, settings in (("User", EDITOR_SETTINGS), ("Machine", {"midspan.server.path": str(program)})):
+        path = home / "data" / folder / "settings.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(settings))
     common = [FOLDER / "server/node_modules/.bin/code-server", "--config", "/dev/null"]
     common += ["--user-data-dir", home / "data", "--extensions-dir", home / "extensions"]
     env = {**os.environ, "PATH": f"{FOLDER}/node/bin:{os.environ['PATH']}", "EXTENSIONS_GALLERY": "{}"}
     subprocess.run([*common, "--install-extension", EXTENSION], env=env, check=True, capture_output=True)
     quiet = ["--auth", "none", "--disable-telemetry", "--disable-update-check", "--disable-workspace-trust"]
     listen = ["--bind-addr", f"127.0.0.1:{port}"]
-    return subprocess.Popen([*common, *quiet, *listen, project], env=env)
+    return subprocess.Popen([*common, *quiet, *listen, project], env=env, start_new_session=True)
 
 
 def free_port() -> int:
@@ -99,7 +103,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory, embedded_weights: Path) -> di
         assert not any("error" in line for line in lines), done.stdout
         return {line["name"]: line for line in lines}
     finally:
-        server.terminate()
+        os.killpg(server.pid, signal.SIGTERM)
         server.wait()
 
 
