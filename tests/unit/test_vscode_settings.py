@@ -13,7 +13,7 @@ from midspan_lsp.config import Settings, read_settings
 
 MANIFEST = json.loads((Path(__file__).parents[2] / "editor-clients" / "vscode" / "package.json").read_text("utf-8"))
 PROPERTIES: dict[str, dict[str, Any]] = MANIFEST["contributes"]["configuration"]["properties"]
-OF_THE_EDITOR = {"midspan.enable", "midspan.disabledLanguages", "midspan.server.path"}
+OF_THE_EDITOR = {"midspan.enable", "midspan.server.path"}
 TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", tuple: "array"}
 
 

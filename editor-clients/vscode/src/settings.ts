@@ -1,7 +1,7 @@
 // The user's settings: what the server is given, and where ghost text is switched off.
 import * as vscode from "vscode";
 
-const SERVER_GROUPS = ["completion", "context", "model", "memory", "stats"] as const;
+const SERVER_GROUPS = ["completion", "context", "languages", "model", "memory", "stats"] as const;
 
 /** The server's initializationOptions. */
 export function serverSettings(): Record<string, unknown> {
@@ -9,9 +9,9 @@ export function serverSettings(): Record<string, unknown> {
   return Object.fromEntries(SERVER_GROUPS.map((group) => [group, settings.get(group)]));
 }
 
-/** Whether a change needs another server: it reads its settings at its start only. */
+/** Whether a change needs another server: the rest it takes while it runs. */
 export function concernsServer(event: vscode.ConfigurationChangeEvent): boolean {
-  return ["server", ...SERVER_GROUPS].some((group) => event.affectsConfiguration(`midspan.${group}`));
+  return event.affectsConfiguration("midspan.server") || event.affectsConfiguration("midspan.model");
 }
 
 export function isEnabled(): boolean {
@@ -19,7 +19,7 @@ export function isEnabled(): boolean {
 }
 
 function disabledLanguages(): string[] {
-  return vscode.workspace.getConfiguration("midspan").get<string[]>("disabledLanguages", []);
+  return vscode.workspace.getConfiguration("midspan").get<string[]>("languages.disabled", []);
 }
 
 /** Whether there is ghost text in a language: it is not switched off, here or everywhere. */
@@ -35,5 +35,5 @@ export async function toggleLanguage(language: string): Promise<void> {
   const others = disabledLanguages().filter((one) => one !== language);
   const changed = others.length < disabledLanguages().length ? others : [...others, language];
   const settings = vscode.workspace.getConfiguration("midspan");
-  await settings.update("disabledLanguages", changed, vscode.ConfigurationTarget.Global);
+  await settings.update("languages.disabled", changed, vscode.ConfigurationTarget.Global);
 }
