@@ -11,7 +11,7 @@ export function serverSettings(): Record<string, unknown> {
 
 /** Whether a change needs another server: the rest it takes while it runs. */
 export function concernsServer(event: vscode.ConfigurationChangeEvent): boolean {
-  return event.affectsConfiguration("midspan.server") || event.affectsConfiguration("midspan.model");
+  return ["server", "model", "context", "completion.menu"].some((key) => event.affectsConfiguration(`midspan.${key}`));
 }
 
 export function isEnabled(): boolean {

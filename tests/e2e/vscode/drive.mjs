@@ -34,10 +34,14 @@ async function palette(text) {
 async function open(file, line, column) {
   await keys.press("Control+P");
   await page.waitForSelector(".quick-input-widget input");
-  await keys.type(`${file}:${line}:${column}`);
-  await page.waitForTimeout(1000);
+  await keys.type(file);
+  await page.waitForSelector(`.quick-input-list [aria-label^="${file}"]`); // Enter before that stays where it is
   await keys.press("Enter");
   await page.waitForSelector(`.tab.active[data-resource-name="${file}"]`);
+  await keys.press("Control+G");
+  await page.waitForSelector(".quick-input-widget input");
+  await keys.type(`${line}:${column}`);
+  await keys.press("Enter");
   await page.waitForTimeout(500);
 }
 
