@@ -125,7 +125,9 @@ class RawClient:
     async def ended(self) -> int:
         """Waits for the process to end; its exit code."""
         async with asyncio.timeout(TIMEOUT_S):
-            return await self.process.wait()
+            while self.process.returncode is None:  # noqa: ASYNC110  (`wait()` would wait for its pipes to be read too)
+                await asyncio.sleep(0.01)
+            return self.process.returncode
 
     async def errors(self) -> str:
         """All that the ended process wrote to standard error."""
