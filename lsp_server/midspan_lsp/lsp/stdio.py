@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-GRACE_S = 1.5
+GRACE_S = 1.2
 MAX_WAITING = 10_000
 """Writes that nobody has taken; with more of them nobody ever will."""
 
