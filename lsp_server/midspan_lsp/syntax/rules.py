@@ -93,27 +93,6 @@ def _not_first(node: Node, _source: bytes) -> Node | None:
     return None if before is None else node
 
 
-def _not_last(node: Node, _source: bytes) -> Node | None:
-    """Refuses what must end its block, if something stands behind it."""
-    behind = node.next_named_sibling
-    return node if behind is not None and behind.type != "comment" else None
-
-
-def _said_again(node: Node, source: bytes) -> Node | None:
-    """Refuses a key or table whose name a sibling before it has."""
-    parent = node.parent
-    if parent is None or not node.named_children:
-        return None
-    name = _name(node, source)
-    before = (child for child in parent.named_children if child.start_byte < node.start_byte)
-    return node if any(child.type == node.type and _name(child, source) == name for child in before) else None
-
-
-def _name(node: Node, source: bytes) -> bytes:
-    first = node.named_children[0] if node.named_children else node
-    return source[first.start_byte : first.end_byte]
-
-
 def _always(node: Node, _source: bytes) -> Node:
     return node
 
@@ -240,13 +219,7 @@ _RULES: dict[str, _Rules] = {
         wrong={"command_name": _reserved(b"then", b"do", b"done", b"fi", b"esac", b"else", b"elif", b"}")}
     ),
     "ruby": _Rules(wrong={"identifier": _reserved(b"end", b"else", b"elsif", b"when", b"rescue", b"ensure")}),
-    "lua": _Rules(
-        wrong={
-            "identifier": _reserved(b"local", b"end", b"then", b"do", b"else", b"elseif", b"until"),
-            "return_statement": _not_last,
-        }
-    ),
-    "toml": _Rules(wrong={"pair": _said_again, "table": _said_again}),
+    "lua": _Rules(wrong={"identifier": _reserved(b"local", b"end", b"then", b"do", b"else", b"elseif", b"until")}),
     "html": _Rules(wrong={"erroneous_end_tag": _always}),
     "rust": _Rules(wrong={"expression_statement": _at_top, "let_declaration": _at_top}),
 }
