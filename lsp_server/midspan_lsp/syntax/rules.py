@@ -1,4 +1,4 @@
-"""What a language refuses although its grammar takes it: rules by kind of node, looked at around the middle only.
+"""What a language refuses although its grammar takes it: its rules, asked around the middle only.
 
 A rule's fault is `unfinished` where more text could mend it, so that it counts only in a document that was whole, or
 `wrong`. As everywhere, only faults that the document did not have before count.
@@ -7,18 +7,14 @@ A rule's fault is `unfinished` where more text could mend it, so that it counts 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 
-from tree_sitter import Node, Tree
+from tree_sitter import Tree
 
 from midspan_lsp.syntax.layout import misplaced
 from midspan_lsp.syntax.parsing import TimeLimit
+from midspan_lsp.syntax.refusals import RULES
 from midspan_lsp.syntax.trees import ByteRange, Filled, Hole, walk
-
-Rule = Callable[[Node, bytes], Node | None]
-"""(node, source) -> the node that is at fault, if the language refuses this one. `Node.text` would crash here."""
 
 # up to the end of the next line that is neither blank nor a comment
 _UP_TO_NEXT_CODE = re.compile(rb"[^\n]*(?:\n\s*(?:#|//)[^\n]*|\n[ \t\r\f]*(?=\n))*(?:\n[^\n]*)?")
@@ -39,7 +35,7 @@ class RuleFaults:
 
 def new_rule_faults(hole: Hole, after: Filled, limit: TimeLimit) -> RuleFaults:
     """The faults around the middle that the document did not have."""
-    if hole.language_id not in _RULES:
+    if hole.language_id not in RULES:
         return RuleFaults()
     found = _rule_faults(hole.language_id, after.source, after.tree, after.middle, limit)
     if not (found.wrong or found.unfinished):
@@ -59,7 +55,7 @@ def unfinished_before(hole: Hole, limit: TimeLimit) -> list[ByteRange]:
 
 
 def _rule_faults(language_id: str, source: bytes, tree: Tree, place: ByteRange, limit: TimeLimit) -> RuleFaults:
-    rules, found = _RULES.get(language_id), RuleFaults()
+    rules, found = RULES.get(language_id), RuleFaults()
     if rules is None:
         return found
     line_start = source.rfind(b"\n", 0, place.start) + 1
@@ -74,152 +70,3 @@ def _rule_faults(language_id: str, source: bytes, tree: Tree, place: ByteRange, 
         if language_id == "python" and misplaced(node, source):
             found.wrong.append(ByteRange(node.start_byte, node.end_byte))
     return found
-
-
-def _reserved(*words: bytes) -> Rule:
-    """Refuses words that end or divide a block, where the grammar takes them for names."""
-
-    def rule(node: Node, source: bytes) -> Node | None:
-        return node if source[node.start_byte : node.end_byte] in words else None
-
-    return rule
-
-
-def _not_first(node: Node, _source: bytes) -> Node | None:
-    """Refuses what must stand before all else at the top of a file, if something stands before it."""
-    before = node.prev_named_sibling
-    while before is not None and "comment" in before.type:
-        before = before.prev_named_sibling
-    return None if before is None else node
-
-
-def _always(node: Node, _source: bytes) -> Node:
-    return node
-
-
-def _without(*kinds: str) -> Rule:
-    """Refuses a node that has no child of these kinds."""
-
-    def rule(node: Node, _source: bytes) -> Node | None:
-        return None if node.has_error or any(child.type in kinds for child in node.named_children) else node
-
-    return rule
-
-
-def _outside(*kinds: str, within: tuple[str, ...] = ()) -> Rule:
-    """Refuses a node that is in none of these kinds; one of `within` ends the search."""
-
-    def rule(node: Node, _source: bytes) -> Node | None:
-        above = node.parent
-        while above is not None and above.type not in kinds:
-            if above.is_error or above.type in within:
-                return None if above.is_error else node
-            above = above.parent
-        return node if above is None else None
-
-    return rule
-
-
-def _at_top(node: Node, _source: bytes) -> Node | None:
-    """Refuses a statement that stands in no function; a lone call may be a macro that makes a declaration."""
-    parent = node.parent
-    if parent is None or parent.parent is not None or parent.is_error or node.has_error:
-        return None
-    parts = [child.type for child in node.named_children]
-    return None if node.type == "expression_statement" and parts == ["call_expression"] else node
-
-
-def _empty(node: Node, _source: bytes) -> Node | None:
-    return node if all(child.type == "comment" for child in node.named_children) and not node.has_error else None
-
-
-def _bare_after_keyword(node: Node, _source: bytes) -> Node | None:
-    """The first plain argument or parameter behind one with a keyword or default."""
-    with_keyword = {"keyword_argument", "dictionary_splat", "default_parameter", "typed_default_parameter"}
-    keyword = False
-    for child in node.named_children:
-        if child.type in {"list_splat_pattern", "keyword_separator"}:
-            return None  # parameters behind a star are keywords all
-        if keyword and child.type not in {*with_keyword, *_SPLATS}:
-            return child
-        keyword = keyword or child.type in with_keyword
-    return None
-
-
-_SPLATS = {"list_splat", "dictionary_splat_pattern", "comment", "positional_separator", "parenthesized_list_splat"}
-
-
-def _end_tag_of_another(node: Node, source: bytes) -> Node | None:
-    """The name of an end tag that is not that of its start tag."""
-    tags = [child for child in node.named_children if child.type in {"jsx_opening_element", "jsx_closing_element"}]
-    for opening, closing in pairwise(tags):
-        names = [tag.child_by_field_name("name") for tag in (opening, closing)]
-        texts = [source[name.start_byte : name.end_byte] if name is not None else b"" for name in names]
-        if texts[0] != texts[1]:
-            return names[1] or closing
-    return None
-
-
-def _brace_on_next_line(node: Node, _source: bytes) -> Node | None:
-    """A block whose brace does not stand on the line on which its head ends, where a line end ends a statement."""
-    head = node.prev_sibling
-    return node if head is not None and node.start_point.row > head.end_point.row else None
-
-
-@dataclass(frozen=True)
-class _Rules:
-    wrong: Mapping[str, Rule] = field(default_factory=dict[str, Rule])
-    unfinished: Mapping[str, Rule] = field(default_factory=dict[str, Rule])
-
-
-_STATEMENTS = [f"{word}_statement" for word in ("expression", "if", "for", "while", "do", "return", "switch")]
-_TOP = dict.fromkeys(_STATEMENTS, _at_top)
-_TRY = {"try_statement": _without("catch_clause", "finally_clause")}
-_LOOPS = ("for_statement", "while_statement")
-_SCRIPT = _Rules(
-    wrong={"jsx_element": _end_tag_of_another},
-    unfinished=_TRY,
-)
-_RULES: dict[str, _Rules] = {
-    "python": _Rules(
-        wrong={
-            "print_statement": _always,
-            "exec_statement": _always,
-            "argument_list": _bare_after_keyword,
-            "parameters": _bare_after_keyword,
-            "lambda_parameters": _bare_after_keyword,
-            "return_statement": _outside("function_definition", within=("class_definition",)),
-            "break_statement": _outside(*_LOOPS, within=("function_definition", "class_definition")),
-            "continue_statement": _outside(*_LOOPS, within=("function_definition", "class_definition")),
-        },
-        unfinished={
-            "block": _empty,
-            "try_statement": _without("except_clause", "except_group_clause", "finally_clause"),
-        },
-    ),
-    "javascript": _SCRIPT,
-    "javascriptreact": _SCRIPT,
-    "typescript": _SCRIPT,
-    "typescriptreact": _SCRIPT,
-    "java": _Rules(wrong=_TOP, unfinished=_TRY),
-    "csharp": _Rules(unfinished=_TRY),
-    "c": _Rules(wrong=_TOP),
-    "cpp": _Rules(wrong=_TOP),
-    "go": _Rules(
-        wrong={
-            "block": _brace_on_next_line,
-            "package_clause": _not_first,
-            **_TOP,
-            **dict.fromkeys(
-                ("short_var_declaration", "assignment_statement", "go_statement", "defer_statement"), _at_top
-            ),
-        }
-    ),
-    "shellscript": _Rules(
-        wrong={"command_name": _reserved(b"then", b"do", b"done", b"fi", b"esac", b"else", b"elif", b"}")}
-    ),
-    "ruby": _Rules(wrong={"identifier": _reserved(b"end", b"else", b"elsif", b"when", b"rescue", b"ensure")}),
-    "lua": _Rules(wrong={"identifier": _reserved(b"local", b"end", b"then", b"do", b"else", b"elseif", b"until")}),
-    "html": _Rules(wrong={"erroneous_end_tag": _always}),
-    "rust": _Rules(wrong={"expression_statement": _at_top, "let_declaration": _at_top}),
-}
