@@ -118,6 +118,38 @@ class Transformer(nn.Module):
         rope = table[0][offset_T], table[1][offset_T]
         return self._run(ids, cache, start, visible, rope, seen_TS)
 
+    def forward_blind(self, ids: list[int], slots: Sequence[int], cache: ContextCache) -> Tensor:
+        """One denoiser forward over a block and a shadow for each of some slots; hidden states (T, C), shadows last.
+
+        A slot's shadow is its left neighbour once more, which sees all of the block but that slot (WINO, arXiv
+        2507.18578): what it predicts, it predicts without having been told. Nobody sees a shadow but itself.
+        """
+        n_block, start = len(ids), cache.prefix_end
+        if start + n_block + len(slots) > cache.keys_NHSD.shape[2]:
+            raise ValueError("the cache has no room for so many shadows")
+        offset_T = torch.tensor([*range(n_block), *(slot - 1 for slot in slots)])
+        seen_TT = torch.eye(n_block + len(slots), dtype=torch.bool)
+        seen_TT[:, :n_block] = True
+        seen_TT[range(n_block, n_block + len(slots)), list(slots)] = False
+        n_before = start - cache.suffix_start
+        seen_TS = torch.cat([torch.ones(len(offset_T), n_before, dtype=torch.bool), seen_TT], 1)
+        table = rope_table(start, n_block, self.config.head_dim, self.config.rope_theta, self.dtype)
+        rope = table[0][offset_T], table[1][offset_T]
+        shadows = [ids[slot - 1] for slot in slots]
+        return self._run([*ids, *shadows], cache, start, cache.suffix_start, rope, seen_TS)
+
+    def slot_logits(self, ids: list[int], slots: Sequence[int], cache: ContextCache) -> Tensor:
+        """Logits (slots, V) of one denoiser forward, each slot predicted by its left neighbour.
+
+        Slots that are not masked come last, and are predicted by shadows.
+        """
+        masked = [slot for slot in slots if ids[slot] == self.config.mask_id]
+        rows = [slot - 1 for slot in masked]
+        if len(masked) == len(slots):
+            return self.logits(self.forward_block(ids, cache)[rows])
+        hidden_TC = self.forward_blind(ids, slots[len(masked) :], cache)
+        return self.logits(hidden_TC[[*rows, *range(len(ids), len(hidden_TC))]])
+
     def logits(self, hidden_TC: Tensor) -> Tensor:
         """Logits (T, V) in float32, by the tied embedding."""
         if self.packed_head is not None:

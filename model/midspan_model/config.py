@@ -66,6 +66,8 @@ class DenoiseConfig:
 
     Attributes:
         threshold: a slot is committed as soon as its confidence is at least this.
+        policy: which slots are committed after a forward (`denoising/choosing.py`).
+        policy_bound: the number of policies that have another than the threshold; None: the papers'.
         max_blocks: most blocks of one middle.
         max_line_blocks: the same where one line is wanted; two hold 98 % of single-line middles.
         prefix_tokens: most tokens of the prefix.
@@ -85,6 +87,8 @@ class DenoiseConfig:
     """
 
     threshold: float = 0.9
+    policy: str = "threshold"
+    policy_bound: float | None = None
     max_blocks: int = 4
     max_line_blocks: int = 2
     prefix_tokens: int = 512

@@ -15,8 +15,8 @@ from midspan_model.candidates import WORTH_TYPING, Candidate, Candidates
 from midspan_model.canvas import Canvas, build_canvas, tokenise_middles
 from midspan_model.config import DenoiseConfig
 from midspan_model.context_encoding import Cost, encode_context
-from midspan_model.denoising import policies
 from midspan_model.denoising.block import Block, Finish
+from midspan_model.denoising.choosing import policy_for
 from midspan_model.denoising.constraints import Constraints
 from midspan_model.denoising.loop import StopSignal, denoise
 from midspan_model.growth import Growth
@@ -185,7 +185,6 @@ class Infiller:
         question, stop, draft = task.question, task.stop, task.question.draft
         if draft is not None:
             growth.start_from(draft)
-        policy = partial(policies.threshold, threshold=self.config.threshold)
         max_blocks = self.config.max_line_blocks if question.max_lines == 1 else self.config.max_blocks
         while len(growth.token_ids) < max_blocks * self.width:
             if not self._encode(task, growth):
@@ -193,6 +192,7 @@ class Infiller:
             block = growth.next_block(self.constraints, question.max_lines, task.floor, draft)
             draft = None
             on_step = None if task.on_draft is None else partial(_show, growth, task.on_draft)
+            policy = policy_for(self.config, leftmost=True)
             finish = denoise(partial(self._forward, task), block, policy, stop, on_step)[0]
             growth.take(block)
             if finish is not Finish.LENGTH or task.ends(growth.spell()[0]):
@@ -240,9 +240,9 @@ class Infiller:
         return self.denoiser.logits(self.denoiser.forward_block(ids, task.cache, n_kept=n_known, causal=True))
 
     def _forward(self, task: Task, ids: list[int], slots: list[int]) -> Tensor:
-        """One denoiser forward; logits_MV only for the slots wanted, each predicted by its left neighbour."""
+        """One denoiser forward; logits_MV only for the slots wanted."""
         task.cost.n_forwards += 1
-        return self.denoiser.logits(self.denoiser.forward_block(ids, task.cache)[[slot - 1 for slot in slots]])
+        return self.denoiser.slot_logits(ids, slots, task.cache)
 
 
 def _show(growth: Growth, on_draft: OnDraft, _n_forwards: int, block: Block, fresh: frozenset[int]) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 from midspan_model.denoising.block import Block, Finish
+from midspan_model.denoising.choosing import policy_of
 from midspan_model.denoising.constraints import Constraints
 from midspan_model.denoising.loop import denoise
-from midspan_model.denoising.policies import threshold
 from midspan_model.tokenizer import Tokenizer
 from tiny_model import MODEL, Stop
 
@@ -48,7 +47,7 @@ def block_of(constraints: Constraints, n_slots: int, **changes: object) -> Block
 
 
 def run(block: Block, script: Script, stop: Stop | None = None, at: float = 0.9) -> tuple[Finish, int]:
-    return denoise(script, block, partial(threshold, threshold=at), stop or Stop())
+    return denoise(script, block, policy_of("threshold", at, leftmost=True), stop or Stop())
 
 
 def ids(tokenizer: Tokenizer, text: str) -> list[int]:
@@ -189,3 +188,61 @@ def test_when_time_is_up_the_last_guesses_fill_the_masks(tokenizer: Tokenizer, c
     block = block_of(constraints, 3)
     assert run(block, script, Stop(expire_after=0)) == (Finish.DEADLINE, 0)
     assert block.masked == [1, 2, 3]
+
+
+class BlindScript(Script):
+    """The same, that doubts what it is told to doubt when it does not see it."""
+
+    def __init__(self, wanted: dict[int, tuple[int, float]], doubted: set[int]) -> None:
+        super().__init__(wanted)
+        self.doubted, self.asked = doubted, list[list[int]]()
+
+    def __call__(self, ids: list[int], slots: list[int]) -> torch.Tensor:
+        self.asked.append(list(slots))
+        logits_AV = super().__call__(ids, slots)
+        for row, slot in enumerate(slots):
+            if ids[slot] != MASK and slot in self.doubted:
+                logits_AV[row] = 0
+                self.doubted.discard(slot)
+        return logits_AV
+
+
+def test_wino_verifies_what_it_wrote_and_masks_it_again(tokenizer: Tokenizer, constraints: Constraints) -> None:
+    wanted = {
+        slot: (token, SURE if slot < 6 else 5.0) for slot, token in enumerate(ids(tokenizer, "abcdefgh"), start=1)
+    }
+    script, block = BlindScript(wanted, {2}), block_of(constraints, 8)
+    finish, n_forwards = denoise(script, block, policy_of("wino", 0.9, leftmost=False), Stop())
+    assert finish is Finish.LENGTH
+    assert script.asked[1] == [6, 7, 8, 1, 2, 3, 4, 5], "masked slots first, then what was written"
+    assert block.tokens[1:] == ids(tokenizer, "abcdefgh")
+    assert n_forwards == len(script.asked) <= 5
+
+
+def test_what_is_taken_back_is_masked_and_may_come_again(tokenizer: Tokenizer, constraints: Constraints) -> None:
+    a, b, c = ids(tokenizer, "abc")
+    block = block_of(constraints, 3)
+    block.commit([1, 2], [a, b], [0.8, 0.7])
+    assert block.written == [1, 2]
+    block.mask_again([2])
+    assert (block.tokens, block.confidences[2], block.masked) == ([99, a, MASK, MASK], 1.0, [2, 3])
+    block.commit([2, 3], [c, b], [0.9, 0.9])
+    assert block.tokens == [99, a, c, b]
+
+
+def test_neither_healing_nor_the_last_line_is_taken_back(tokenizer: Tokenizer, constraints: Constraints) -> None:
+    a, newline = ids(tokenizer, "a\n")
+    block = block_of(constraints, 4, heal=b"a")
+    block.commit([1, 2, 3], [a, a, newline], [0.5, 0.5, 0.5])
+    assert block.finish is Finish.LINE
+    assert block.written == [2]
+
+
+@pytest.mark.parametrize("name", ["threshold", "factor", "entropy", "margin", "klass", "wino", "remdm"])
+def test_every_policy_comes_to_its_end(name: str, tokenizer: Tokenizer, constraints: Constraints) -> None:
+    wanted = {slot: (token, 5.0 + slot % 3 * 2) for slot, token in enumerate(ids(tokenizer, "abcdefgh"), start=1)}
+    block = block_of(constraints, 8)
+    finish, n_forwards = denoise(Script(wanted), block, policy_of(name, 0.9, leftmost=False), Stop())
+    assert finish is Finish.LENGTH
+    assert block.tokens[1:] == ids(tokenizer, "abcdefgh")
+    assert n_forwards <= 8 + 16

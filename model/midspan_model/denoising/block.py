@@ -37,6 +37,7 @@ class Block:
         end: the middle stands in the slots from 1 to `end`, exclusive.
         end_confidence: of the end token, if one was committed.
         finish: why the middle ends where it does.
+        committed: slots that were masks once.
     """
 
     tokens: list[int]
@@ -50,6 +51,7 @@ class Block:
     end: int = field(init=False)
     end_confidence: float = 1.0
     finish: Finish = Finish.LENGTH
+    committed: set[int] = field(init=False, default_factory=set[int])
 
     def __post_init__(self) -> None:
         self.end = len(self.tokens)
@@ -59,6 +61,16 @@ class Block:
     def masked(self) -> list[int]:
         """Masked slots of the middle, from left to right."""
         return [slot for slot in range(1, self.end) if self.is_masked(slot)]
+
+    @property
+    def written(self) -> list[int]:
+        """Slots that may be masked again: committed here, healing nothing and ending nothing."""
+        heal, found = self.heal, list[int]()
+        for slot in range(1, self.end - (self.finish is Finish.LINE)):
+            if not heal and slot in self.committed and not self.is_masked(slot):
+                found.append(slot)
+            heal = b"" if self.is_masked(slot) else self.constraints.after(self.tokens[slot], heal)
+        return found
 
     @property
     def visible(self) -> list[int]:
@@ -102,7 +114,13 @@ class Block:
             if self.is_masked(slot):
                 self.tokens[slot] = token_id
                 self.confidences[slot] = confidence
+                self.committed.add(slot)
         self._settle_end()
+
+    def mask_again(self, slots: Sequence[int]) -> None:
+        """Take back what was committed."""
+        for slot in slots:
+            self.tokens[slot], self.confidences[slot] = self.constraints.mask_id, 1.0
 
     def _settle_end(self) -> None:
         """Drop what stands behind an end token or behind the last line wanted."""

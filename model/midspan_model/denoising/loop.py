@@ -1,6 +1,6 @@
 """The one denoising loop.
 
-Shapes: M masked slots, from left to right; V vocabulary.
+Shapes: M masked slots, from left to right; W written slots; A all that are asked for; V vocabulary.
 """
 
 from __future__ import annotations
@@ -8,15 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+import torch
 from torch import Tensor
 
 from midspan_model.denoising.block import Block, Finish
+from midspan_model.denoising.choosing import Outlook, Policy
 
 Forward = Callable[[list[int], list[int]], Tensor]
-"""(tokens of the block, slots) -> logits_MV in float32, whose row m predicts the m-th of the slots."""
+"""(tokens of the block, slots) -> logits_MV in float32, whose row m predicts the m-th of the slots.
 
-Policy = Callable[[Tensor], Tensor]
-"""confidence_M of the masked slots -> commit_M, bool, never all false."""
+A slot that is not masked is predicted by one who does not see its token, though all others do (WINO's shadow,
+arXiv 2507.18578); such slots come last, and only policies that are `blind` ask for them.
+"""
 
 OnStep = Callable[[int, Block, frozenset[int]], None]
 """Called after each forward with their number, the block and the slots just committed."""
@@ -51,9 +54,12 @@ def denoise(
             block.commit(*guesses)
             return Finish.CANCELLED if stop.cancelled() else Finish.DEADLINE, n_forwards
         heal = block.unhealed
-        logits_MV = forward(block.visible, slots)
+        written = block.written
+        asked = [*slots, *written] if policy.blind else slots
+        logits_AV = forward(block.visible, asked)
         n_forwards += 1
-        block.constraints.apply(logits_MV, slots, block.banned, heal)
+        block.constraints.apply(logits_AV, asked, block.banned, heal)
+        logits_MV = logits_AV[: len(slots)]
         if logits_MV[0].isneginf().all():  # nothing that is allowed heals the cut
             return Finish.UNSURE, n_forwards
         probability_MV = logits_MV.softmax(-1)
@@ -62,12 +68,23 @@ def denoise(
         confidence_M, token_M = probability_MV.max(-1)
         if heal and not block.constraints.is_longer(int(token_M[0]), heal):
             slots, confidence_M, token_M = slots[:1], confidence_M[:1], token_M[:1]  # the others begin elsewhere
+            probability_MV = probability_MV[:1]
         guesses = (slots, token_M.tolist(), confidence_M.tolist())
-        commit_M = policy(confidence_M)
+        confidence_W = _confidence_of(block, written, logits_AV[len(logits_MV) :])
+        commit_M, remask = policy(Outlook(slots, probability_MV, confidence_M, written, confidence_W))
         chosen = [guess for guess, commit in zip(zip(*guesses, strict=True), commit_M.tolist(), strict=True) if commit]
+        block.mask_again(remask)
         block.commit(*zip(*chosen, strict=True))
         if on_step is not None:
             on_step(n_forwards, block, frozenset(slot for slot, _, _ in chosen))
         if block.confidence < block.floor:
             return Finish.UNSURE, n_forwards
     return block.finish, n_forwards
+
+
+def _confidence_of(block: Block, written: list[int], blind_WV: Tensor) -> Tensor:
+    """Of written tokens: as they are predicted now, if they were, else as they were committed."""
+    if not len(blind_WV):
+        return torch.tensor([block.confidences[slot] for slot in written], device=blind_WV.device)
+    tokens = torch.tensor([block.tokens[slot] for slot in written], device=blind_WV.device)
+    return blind_WV.softmax(-1).gather(1, tokens[:, None])[:, 0]

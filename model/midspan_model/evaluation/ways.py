@@ -43,8 +43,11 @@ _CHANGES: dict[str, dict[str, Any]] = {
 }
 _WITHOUT_PROJECT = frozenset({ALONE, NO_SUFFIX, "one-at-a-time"})
 _AHEAD, _DENOISING = re.compile(r"ahead-(\d+)"), re.compile(r"denoising-(\d*\.?\d+)")
+_POLICY = re.compile(r"(factor|entropy|margin|klass|wino|remdm)-(\d*\.?\d+)")
+_BOUNDED = frozenset({"factor", "entropy", "wino"})
 WAY_NAMES = (
-    f"{', '.join((CONTROL, COPY, *_CHANGES))}, ahead-N (typed with N masks), denoising-T (alone, with this threshold)"
+    f"{', '.join((CONTROL, COPY, *_CHANGES))}, ahead-N (typed with N masks), denoising-T (alone, with this threshold), "
+    "and alone, by another policy with this number, factor-N, entropy-N, margin-N, klass-N, wino-N, remdm-N"
 )
 """For people."""
 
@@ -103,7 +106,7 @@ def ways_of(
     """
     ways: dict[str, Way] = {}
     for name in names:
-        alone = name in _WITHOUT_PROJECT or _AHEAD.fullmatch(name) or _DENOISING.fullmatch(name)
+        alone = name in _WITHOUT_PROJECT or any(way.fullmatch(name) for way in (_AHEAD, _DENOISING, _POLICY))
         ways[name] = _copying(propose) if name == COPY else _way(infiller, name, contexts, None if alone else propose)
     return ways
 
@@ -120,6 +123,10 @@ def config_of(name: str, default: DenoiseConfig) -> DenoiseConfig:
         return replace(default, look_ahead=int(found[1]))
     if found := _DENOISING.fullmatch(name):
         return replace(default, typing=False, threshold=float(found[1]))
+    if found := _POLICY.fullmatch(name):
+        changed = replace(default, typing=False, policy=found[1])
+        number = float(found[2])
+        return replace(changed, policy_bound=number) if found[1] in _BOUNDED else replace(changed, threshold=number)
     raise ModelError(f"no way is called {name}", hint=f"There are: {WAY_NAMES}.")
 
 
