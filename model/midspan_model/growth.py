@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from midspan_model.canvas import Canvas
@@ -64,8 +65,15 @@ class Growth:
         pieces = b"".join(self.tokenizer.token_bytes(token_id) for token_id in self.token_ids)
         return pieces.startswith(self.canvas.healed)
 
-    def next_block(self, constraints: Constraints, max_lines: int, floor: float, draft: Draft | None) -> Block:
-        """The block behind what is there: masks, or what is left of a draft.
+    def next_block(
+        self,
+        constraints: Constraints,
+        max_lines: int,
+        floor: float,
+        draft: Draft | None,
+        make: Callable[..., Block] = Block,
+    ) -> Block:
+        """The block behind what is there, of whatever kind `make` makes: masks, or what is left of a draft.
 
         A draft's blocks in front of its first masked token are taken as they are, those behind that block anew. If a
         token that heals is masked, all behind it are too: they may begin at another byte then.
@@ -85,7 +93,7 @@ class Growth:
                 else:
                     tokens[slot], confidences[slot] = token_id, draft.confidences[index]
                 left = constraints.after(token_id, left)
-        return Block(
+        return make(
             tokens=tokens,
             confidences=confidences,
             constraints=constraints,

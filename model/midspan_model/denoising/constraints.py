@@ -14,14 +14,21 @@ _NEVER = float("-inf")
 
 
 class Constraints:
-    """The rules of one tokenizer and model. Shapes: M slots, V vocabulary."""
+    """The rules of one tokenizer and model. Shapes: M slots, V vocabulary.
 
-    def __init__(self, tokenizer: Tokenizer, config: ModelConfig) -> None:
+    Args:
+        tokenizer: of the model.
+        config: its special ids and its number of tokens.
+        signals: ids that stand for no text and may be taken all the same, in front of what is to be healed too.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, config: ModelConfig, signals: frozenset[int] = frozenset()) -> None:
         self.end_id = config.end_id
         self.mask_id = config.mask_id
         self._tokenizer = tokenizer
+        self._signals = tuple(signals)
         silent = [index for index in range(config.vocab_size) if not tokenizer.token_bytes(index)]
-        self._silent = torch.tensor([index for index in silent if index != config.end_id])
+        self._silent = torch.tensor([index for index in silent if index not in signals | {config.end_id}])
         self._ends = torch.tensor([config.end_id])
         blank = [index for index in range(config.vocab_size) if self._begins_with_break(index)]
         self._ends_of_line = torch.tensor([config.end_id, *blank])
@@ -33,7 +40,7 @@ class Constraints:
             if slot in banned:
                 logits_MV[row, torch.tensor(sorted(banned[slot]))] = _NEVER
         if heal:
-            agreeing = torch.tensor(self._tokenizer.agreeing(heal), dtype=torch.long)
+            agreeing = torch.tensor([*self._tokenizer.agreeing(heal), *self._signals], dtype=torch.long)
             kept = logits_MV[0, agreeing]
             logits_MV[0] = _NEVER
             logits_MV[0, agreeing] = kept
