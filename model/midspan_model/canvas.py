@@ -42,16 +42,24 @@ def build_canvas(
     cache, stands still while one types. A neighbour, lines of another place that are like the prefix, stands in front
     and takes its tokens from the prefix's budget.
     """
+    n_suffix = min(config.suffix_tokens, model.suffix_room) - 1
+    suffix_ids, prefix_ids, healed = cut_texts(prefix, suffix, tokenizer, config, n_suffix, neighbour)
+    return Canvas((model.suffix_id, *suffix_ids), (model.prefix_id, *prefix_ids), healed)
+
+
+def cut_texts(
+    prefix: str, suffix: str, tokenizer: Tokenizer, config: DenoiseConfig, n_suffix: int, neighbour: str = ""
+) -> tuple[list[int], list[int], bytes]:
+    """The tokens of suffix and prefix within their budgets, the neighbour's first, and the bytes to be healed."""
     prefix_ids, healed = _back_up(prefix, tokenizer)
     neighbour_ids = _whole_lines(neighbour, tokenizer, min(config.neighbour_tokens, config.prefix_tokens // 2))
     budget = config.prefix_tokens - 1 - len(neighbour_ids)
     if len(prefix_ids) > budget:
         stride = max(1, budget // 2)
         prefix_ids = prefix_ids[-(-(len(prefix_ids) - budget) // stride) * stride :]
-    n_suffix = min(config.suffix_tokens, model.suffix_room) - 1
     near = suffix[: max(n_suffix, 0) * CHARACTERS_PER_TOKEN]
     suffix_ids = tokenizer.encode(near)[: max(n_suffix, 0)]
-    return Canvas((model.suffix_id, *suffix_ids), (model.prefix_id, *neighbour_ids, *prefix_ids), healed)
+    return suffix_ids, [*neighbour_ids, *prefix_ids], healed
 
 
 def tokenise_middles(

@@ -53,7 +53,11 @@ class Tokenizer:
         except Exception as error:  # the library raises a bare Exception
             raise WeightsError(f"{path.name} of the model cannot be read: {error}") from error
         size = self._bpe.get_vocab_size()
-        self._bytes = [b"" if index < n_special else self._spell(index) for index in range(size)]
+        self._fill([b"" if index < n_special else self._spell(index) for index in range(size)])
+
+    def _fill(self, spelled: list[bytes]) -> None:
+        """Take what each id stands for, by id."""
+        self._bytes = spelled
         self._sorted = sorted((text, index) for index, text in enumerate(self._bytes) if text)
         self._ids: dict[bytes, list[int]] = {}
         for text, index in self._sorted:

@@ -1,0 +1,38 @@
+"""Stable-DiffCoder: Seed-Coder's Llama layers, causal between blocks of 4, logits not shifted.
+
+Its tokenizer has Seed-Coder's tokens for filling in the middle, suffix first, and that is how a middle is asked for.
+Source: `gh:ByteDance-Seed/Stable-DiffCoder` (README: block_length 4, shift False; arXiv 2601.15892). `config.json` says
+`llama`, as Seed-Coder's does, and both tokenizers have the mask: which weights these are only their owner knows.
+"""
+
+from __future__ import annotations
+
+from midspan_model.families.spec import Architecture, Config, Family, Length, Order, TokenIds, id_of
+from midspan_model.families.transformers_modules import file_name, llama
+
+_MASK = "<[MASK_TOKEN]>"
+_FIM = ("<[fim-suffix]>", "<[fim-prefix]>", "<[fim-middle]>")
+_BLOCK = 4
+
+
+def recognise(config: Config, token_ids: TokenIds) -> Family | None:
+    """The family, if it is Stable-DiffCoder."""
+    if config.get("model_type") != "llama" or not {_MASK, *_FIM} <= token_ids.keys():
+        return None
+    mask_id = id_of(config, token_ids, "mask_token_id", (_MASK,), None)
+    end_id = id_of(config, token_ids, "eos_token_id", ("<[end▁of▁sentence]>", "<[end_of_sentence]>"), None)
+    if mask_id is None or end_id is None:
+        return None
+    before_suffix, before_prefix, before_middle = (token_ids[name] for name in _FIM)
+    return Family(
+        "Stable-DiffCoder",
+        "MIT",
+        Architecture(llama, file_name),
+        shift=False,
+        mask_id=mask_id,
+        end_id=end_id,
+        block=int(config.get("block_size") or _BLOCK),
+        order=Order.FIM,
+        length=Length.OPEN,
+        fim_ids=(before_suffix, before_prefix, before_middle),
+    )
