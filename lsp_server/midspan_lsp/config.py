@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
 from typing import Any, TypeVar, cast
 
+from midspan_lsp.choices import Device, Eagerness, Length, Policy, Weights
+
 _T = TypeVar("_T")
 
 
@@ -16,15 +18,6 @@ def _number(default: Any, low: float, high: float) -> Any:
 
 def _choice(default: StrEnum) -> Any:
     return field(default=default.value, metadata={"choices": tuple(one.value for one in type(default))})
-
-
-class Eagerness(StrEnum):
-    """How sure a middle must be to be shown."""
-
-    LOW = "low"
-    MEDIUM = "medium"
-    HIGH = "high"
-    ALWAYS = "always"
 
 
 LEAST_PROBABILITY = {Eagerness.LOW: 0.7, Eagerness.MEDIUM: 0.5, Eagerness.HIGH: 0.3, Eagerness.ALWAYS: 0.0}
@@ -70,27 +63,37 @@ class ContextSettings:
     Attributes:
         prefix_tokens: most tokens before the cursor.
         neighbour_tokens: so many of these at most are for lines of the project that are like those before the cursor.
-        suffix_tokens: most tokens after it; the embedded model was trained with 48 and has room for 64.
+        suffix_tokens: most tokens after it; the embedded model was trained with 48 and takes 64, others take more.
     """
 
     prefix_tokens: int = _number(512, 16, 4096)
     neighbour_tokens: int = _number(160, 0, 2048)
-    suffix_tokens: int = _number(48, 0, 64)
+    suffix_tokens: int = _number(48, 0, 2048)
 
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """The embedded model.
+    """The model. Device, weights, policy, length and refresh are for checkpoints other than the embedded one.
 
     Attributes:
-        path: a checkpoint folder to use instead of the embedded one; empty: the embedded one.
+        path: a checkpoint folder, or what `midspan fetch NAME` fetched; empty: the embedded model.
         threshold: a slot is committed as soon as its confidence is at least this.
         threads: threads for the model; 0: half of the processors.
+        device: where it computes; auto: on a graphics processor if there is one.
+        weights: number type of its weights; auto: bfloat16, on a CPU without it float32.
+        policy: which slots are committed after a forward.
+        length: how middles get their length; auto: as suits the model.
+        refresh: every so many forwards all is computed anew, and the cache is approximate between; 1: always exact.
     """
 
     path: str = ""
     threshold: float = _number(0.9, 0.0, 1.0)
     threads: int = _number(0, 0, 1024)
+    device: str = _choice(Device.AUTO)
+    weights: str = _choice(Weights.AUTO)
+    policy: str = _choice(Policy.THRESHOLD)
+    length: str = _choice(Length.AUTO)
+    refresh: int = _number(1, 1, 64)
 
 
 @dataclass(frozen=True)

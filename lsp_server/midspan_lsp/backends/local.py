@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from midspan_lsp.backends.base import Capabilities, ReportProgress, report_changes
+from midspan_lsp.backends.local_loading import fetch_with_licence, open_model
 from midspan_lsp.backends.local_values import candidate_of, question_of, stats_of
 from midspan_lsp.backends.worker import Worker
 from midspan_lsp.config import Settings
@@ -24,6 +25,7 @@ from midspan_lsp.types import CancellationToken, InfillRequest, InfillResponse, 
 
 if TYPE_CHECKING:
     from midspan_model.context_encoding import Cost
+    from midspan_model.families.infiller import FamilyInfiller
     from midspan_model.infilling import Infiller
 
 _T = TypeVar("_T")
@@ -37,7 +39,7 @@ class LocalBackend:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._worker = Worker("midspan-model")
-        self._infiller: Infiller | None = None
+        self._infiller: Infiller | FamilyInfiller | None = None
         self._closed = threading.Event()
 
     @property
@@ -56,8 +58,13 @@ class LocalBackend:
 
     def load_here(self, report: ReportProgress) -> Infiller:
         """The model itself, loaded on the caller's thread, where a server has a worker: for measurements."""
+        from midspan_model.infilling import Infiller  # noqa: PLC0415
+
         self._load(report)
-        return self._loaded()
+        infiller = self._loaded()
+        if not isinstance(infiller, Infiller):
+            raise BackendUnavailable("only checkpoints of the embedded model's kind can be measured here")
+        return infiller
 
     async def infill(
         self, request: InfillRequest, token: CancellationToken, on_step: StepObserver | None = None
@@ -92,30 +99,8 @@ class LocalBackend:
         if self._infiller is not None:
             return
         check_installed()
-        from midspan_model.config import DenoiseConfig  # noqa: PLC0415
-
-        model, context = self._settings.model, self._settings.context
-        config = DenoiseConfig(
-            threshold=model.threshold,
-            prefix_tokens=context.prefix_tokens,
-            neighbour_tokens=context.neighbour_tokens,
-            suffix_tokens=context.suffix_tokens,
-        )
-
-        def load() -> Infiller:
-            import torch  # noqa: PLC0415
-            from midspan_model.machine import best_threads  # noqa: PLC0415
-
-            torch.set_num_threads(model.threads or best_threads())
-            if model.path:
-                from midspan_model.checkpoints import load_infiller  # noqa: PLC0415
-
-                return load_infiller(Path(os.path.expanduser(model.path)), config)
-            from midspan_model.embedded import load_embedded  # noqa: PLC0415
-
-            return load_embedded(config, self._unless_closed(report_changes(report)))
-
-        self._infiller = _translating_errors(load)
+        on_progress = self._unless_closed(report_changes(report))
+        self._infiller = _translating_errors(lambda: open_model(self._settings, on_progress))
 
     def _unless_closed(self, on_progress: Callable[[str, int, int], None]) -> Callable[[str, int, int], None]:
         """Passes on progress, and breaks off whatever makes it once the backend is closed."""
@@ -149,12 +134,15 @@ class LocalBackend:
         return InfillResponse(() if middle is None else (candidate_of(middle),), stats)
 
     def _prefill(self, request: InfillRequest, token: CancellationToken) -> InfillStats:
+        from midspan_model.infilling import Infiller  # noqa: PLC0415
         from midspan_model.prefill import prefill  # noqa: PLC0415
 
-        infiller = self._loaded()
-        return _measured(lambda cost: prefill(infiller, question_of(request), token, cost))[1]
+        infiller, question = self._loaded(), question_of(request)
+        if isinstance(infiller, Infiller):
+            return _measured(lambda cost: prefill(infiller, question, token, cost))[1]
+        return _measured(lambda cost: infiller.prefill(question, token, cost))[1]
 
-    def _loaded(self) -> Infiller:
+    def _loaded(self) -> Infiller | FamilyInfiller:
         if self._infiller is None:
             raise BackendUnavailable("the model is not loaded yet", retryable=True)
         return self._infiller
@@ -205,6 +193,16 @@ def fetch_weights(report: ReportProgress, *, again: bool = False) -> Path:
     from midspan_model.embedded import fetch_trunk  # noqa: PLC0415
 
     return _translating_errors(lambda: fetch_trunk(report_changes(report), again=again))
+
+
+def fetch_published(name: str, report: ReportProgress, *, again: bool = False) -> tuple[Path, str]:
+    """Download a published checkpoint, unless it is there; its folder, and its licence.
+
+    Raises:
+        InfillError: it cannot be had; the hint says what to do.
+    """
+    check_installed()
+    return _translating_errors(lambda: fetch_with_licence(name, report_changes(report), again=again))
 
 
 def _missing() -> tuple[str, ...]:

@@ -1,17 +1,24 @@
-"""`midspan fetch`: get the embedded model's weights ahead of time."""
+"""`midspan fetch [NAME]`: get the embedded model's weights, or a published checkpoint, ahead of time."""
 
 from __future__ import annotations
 
-from midspan_lsp.backends.local import fetch_weights
+from midspan_lsp.backends.local import fetch_published, fetch_weights
 from midspan_lsp.cli.progress import ProgressLine
 
 
-def run(*, again: bool) -> int:
-    """Fetch, with a progress bar, and say where the weights are."""
+def run(name: str = "", *, again: bool) -> int:
+    """Fetch, with a progress bar, and say where the weights are and whose licence they have."""
     progress = ProgressLine()
     try:
-        folder = fetch_weights(progress, again=again)
+        if name:
+            folder, licence = fetch_published(name, progress, again=again)
+        else:
+            folder, licence = fetch_weights(progress, again=again), ""
     finally:
         progress.close()
-    print(f"The weights are in {folder}. Midspan will not need the network again.")
+    if not name:
+        print(f"The weights are in {folder}. Midspan will not need the network again.")
+        return 0
+    print(f"The weights are in {folder}. Their licence: {licence}.")
+    print(f"To use them, set model.path to {name!r}; to try them: midspan infill FILE:LINE:COL --model {name}")
     return 0

@@ -82,7 +82,10 @@ def _parser() -> argparse.ArgumentParser:
     memory.add_argument("--no-memory", action="store_true", help="leave the rest of the project out of it")
     infill.set_defaults(command=_infill)
 
-    fetch = add("fetch", "get the embedded model's weights ahead of time")
+    fetch = add("fetch", "get the embedded model's weights, or a published checkpoint, ahead of time")
+    fetch.add_argument(
+        "name", nargs="?", default="", metavar="NAME", help="of a checkpoint: OWNER/NAME, or dreamon ..."
+    )
     fetch.add_argument("--again", action="store_true", help="even if they are there")
     fetch.set_defaults(command=_fetch)
 
@@ -141,7 +144,7 @@ def _infill(options: argparse.Namespace) -> int:
 def _fetch(options: argparse.Namespace) -> int:
     from midspan_lsp.cli.fetch import run  # noqa: PLC0415
 
-    return run(again=options.again)
+    return run(options.name, again=options.again)
 
 
 def _positive(text: str) -> int:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from functools import partial
 
 from midspan_lsp.backends.base import InfillBackend, ReportProgress
-from midspan_lsp.config import LEAST_PROBABILITY, Eagerness, MemorySettings, Settings
+from midspan_lsp.choices import Eagerness
+from midspan_lsp.config import LEAST_PROBABILITY, MemorySettings, Settings
 from midspan_lsp.context.shape import middle_shape
 from midspan_lsp.context.window import window
 from midspan_lsp.documents import DocumentSnapshot
