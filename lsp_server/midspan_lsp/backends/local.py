@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from midspan_lsp.backends.base import Capabilities, ReportProgress, report_changes
-from midspan_lsp.backends.local_values import candidate_of, question_of, stats_of
+from midspan_lsp.backends.local_values import WhileIdle, candidate_of, question_of, stats_of
 from midspan_lsp.backends.worker import Worker
 from midspan_lsp.config import Settings
 from midspan_lsp.errors import BackendUnavailable, BadResponse, InfillError
@@ -32,11 +32,11 @@ _NEEDED = ("torch", "safetensors", "tokenizers", "gguf", "numpy", "filelock")
 
 
 class LocalBackend:
-    """The embedded model, or a checkpoint folder, in this process."""
+    """The embedded model, or a checkpoint folder, in this process; it works on `n_together` requests at a time."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._worker = Worker("midspan-model")
+    def __init__(self, settings: Settings, n_together: int = 1) -> None:
+        self._settings, self._n_together = settings, n_together
+        self._worker = Worker("midspan-model", n_together)
         self._infiller: Infiller | None = None
         self._closed = threading.Event()
 
@@ -100,6 +100,7 @@ class LocalBackend:
             prefix_tokens=context.prefix_tokens,
             neighbour_tokens=context.neighbour_tokens,
             suffix_tokens=context.suffix_tokens,
+            n_together=self._n_together,
         )
 
         def load() -> Infiller:
@@ -151,8 +152,8 @@ class LocalBackend:
     def _prefill(self, request: InfillRequest, token: CancellationToken) -> InfillStats:
         from midspan_model.prefill import prefill  # noqa: PLC0415
 
-        infiller = self._loaded()
-        return _measured(lambda cost: prefill(infiller, question_of(request), token, cost))[1]
+        infiller, stop = self._loaded(), WhileIdle(token, self._worker)
+        return _measured(lambda cost: prefill(infiller, question_of(request), stop, cost))[1]
 
     def _loaded(self) -> Infiller:
         if self._infiller is None:
