@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from midspan_lsp.cli.addresses import read_address
-from midspan_lsp.cli.backends import N_TOGETHER, build_backend, check_sharing
+from midspan_lsp.cli.backends import N_TOGETHER, build_backend, build_replicas, check_replicas, check_sharing
 from midspan_lsp.cli.progress import ProgressLine
 from midspan_lsp.config import MemorySettings, Settings
 from midspan_lsp.errors import BackendUnavailable, DocumentError
@@ -28,6 +28,7 @@ class Options:
         allowed_hosts: names by which it may be called.
         shared: whether the model is that which all servers share.
         n_together: requests that the model works on at a time.
+        n_replicas: of the model, as a deployment of Ray Serve; 0: none.
     """
 
     listen: str | None = None
@@ -37,6 +38,7 @@ class Options:
     allowed_hosts: tuple[str, ...] = ()
     shared: bool = False
     n_together: int = N_TOGETHER
+    n_replicas: int = 0
 
 
 def run(options: Options) -> int:
@@ -61,7 +63,7 @@ def run(options: Options) -> int:
         token=os.environ.get(TOKEN_VARIABLE, ""),
         allowed_hosts=frozenset(name.lower() for name in options.allowed_hosts),
         folders=tuple(_folder(one) for one in options.workspaces),
-        n_at_once=options.n_together + 1,
+        n_at_once=max(1, options.n_replicas) * options.n_together + 1,
     )
     settings = Settings(memory=MemorySettings(enabled=bool(options.workspaces)))
     settings = replace(
@@ -72,9 +74,14 @@ def run(options: Options) -> int:
 
     if options.shared:
         check_sharing()
+    if options.n_replicas:
+        check_replicas()
 
     def build() -> Engine:
-        backend = build_backend(settings, shared=options.shared, n_together=options.n_together)
+        if options.n_replicas:
+            backend = build_replicas(settings, options.n_replicas, options.n_together)
+        else:
+            backend = build_backend(settings, shared=options.shared, n_together=options.n_together)
         return Engine(backend, settings, Recall(settings.memory))
 
     progress = ProgressLine()

@@ -145,7 +145,9 @@ def _add_gateway(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     gateway.add_argument(
         "--together", type=_positive, default=4, metavar="N", help="requests worked on at a time (default: 4)"
     )
-    gateway.add_argument("--shared", action="store_true", help="the model of `midspan serve --shared`")
+    model = gateway.add_mutually_exclusive_group()
+    model.add_argument("--shared", action="store_true", help="the model of `midspan serve --shared`")
+    model.add_argument("--ray", type=_positive, default=0, metavar="N", help="N models, as replicas of Ray Serve")
     gateway.set_defaults(command=_gateway)
 
 
@@ -172,6 +174,7 @@ def _gateway(options: argparse.Namespace) -> int:
             allowed_hosts=tuple(options.allow),
             shared=options.shared,
             n_together=options.together,
+            n_replicas=options.ray,
         )
     )
 
