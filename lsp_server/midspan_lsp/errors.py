@@ -36,3 +36,15 @@ class BackendUnavailable(InfillError):
 
 class BadResponse(InfillError):
     """The backend failed on one request."""
+
+
+class Overloaded(InfillError):
+    """More is asked than can be answered in time.
+
+    Args:
+        retry_after_s: when it is worth asking again.
+    """
+
+    def __init__(self, retry_after_s: int) -> None:
+        super().__init__("too many requests are waiting", hint="Ask again later, or less.", retryable=True)
+        self.retry_after_s = retry_after_s

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -38,10 +40,29 @@ class CancellationToken:
     def __init__(self, timeout_s: float | None = None) -> None:
         self._cancelled = threading.Event()
         self._deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        self._callbacks: deque[Callable[[], None]] = deque()
+
+    @property
+    def remaining_s(self) -> float | None:
+        """Seconds until `expired()`, none of them negative; None: never."""
+        return None if self._deadline_s is None else max(0.0, self._deadline_s - time.monotonic())
+
+    def begin(self, timeout_s: float) -> None:
+        """The time begins only now, as for a request that has waited for its turn."""
+        self._deadline_s = time.monotonic() + timeout_s
 
     def cancel(self) -> None:
         """Nobody wants the answer any more."""
         self._cancelled.set()
+        with contextlib.suppress(IndexError):  # two threads may empty it at once
+            while True:
+                self._callbacks.popleft()()
+
+    def when_cancelled(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called once it is cancelled, on the thread that does so; at once if it is already."""
+        self._callbacks.append(callback)
+        if self._cancelled.is_set():
+            self.cancel()
 
     def cancelled(self) -> bool:
         """True once `cancel()` was called: the work is to be dropped."""

@@ -7,11 +7,14 @@ head, C width of the model, V vocabulary. One canvas at a time.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
+from midspan_model.attention import Run, attend_each, joined, rope_table, rotate
 from midspan_model.config import ModelConfig
 from midspan_model.kv_cache import ContextCache
 
@@ -49,6 +52,22 @@ class Layer(nn.Module):
         return x_TC + self.down(F.silu(gate) * up)
 
 
+class Together(Protocol):
+    """Does for several threads what each of them asks for."""
+
+    def member(self) -> AbstractContextManager[None]:
+        """Meanwhile this thread asks for one pass after the other."""
+        ...
+
+    def run(self, transformer: Transformer, run: Run) -> Tensor:
+        """As `Transformer.run_together` of one run."""
+        ...
+
+    def logits(self, transformer: Transformer, hidden_TC: Tensor) -> Tensor:
+        """As `Transformer.logits_here`."""
+        ...
+
+
 class Transformer(nn.Module):
     """Trunk or denoiser.
 
@@ -63,6 +82,8 @@ class Transformer(nn.Module):
         self.mask_embedding = nn.Parameter(torch.zeros(config.width))
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.n_layers))
         self.norm = nn.RMSNorm(config.width, config.norm_eps)
+        self.together: Together | None = None
+        """Puts the runs of several threads together; without it each is done where it is asked for."""
         self.packed_head: nn.Module | None = None
         """The embedding once more, packed as a linear (`linears.py`); without it logits come from the embedding."""
 
@@ -152,9 +173,17 @@ class Transformer(nn.Module):
 
     def logits(self, hidden_TC: Tensor) -> Tensor:
         """Logits (T, V) in float32, by the tied embedding."""
+        return self.logits_here(hidden_TC) if self.together is None else self.together.logits(self, hidden_TC)
+
+    def logits_here(self, hidden_TC: Tensor) -> Tensor:
+        """The same, on this thread."""
         if self.packed_head is not None:
             return self.packed_head(hidden_TC).float()
         return F.linear(hidden_TC, self.embedding.weight).float()
+
+    def taking_part(self) -> AbstractContextManager[None]:
+        """For a thread that answers a question: where passes are put together, they wait for its."""
+        return nullcontext() if self.together is None else self.together.member()
 
     def _run_on(
         self, ids: list[int], cache: ContextCache, start: int, visible: int, position: int, *, causal: bool
@@ -176,43 +205,32 @@ class Transformer(nn.Module):
         seen_TS: Tensor | None,
     ) -> Tensor:
         """Run tokens that stand from place `start` on, attending from place `visible` on: to all, or what is `seen`."""
-        tokens_T = torch.tensor(ids)
+        bias = None if seen_TS is None else self._bias(seen_TS)
+        run = Run(ids, cache, start, visible, rope, bias)
+        return self.run_together([run])[0] if self.together is None else self.together.run(self, run)
+
+    def run_together(self, runs: Sequence[Run]) -> list[Tensor]:
+        """The runs of several canvases in one pass over the weights; hidden states (T, C) of each.
+
+        Attention is each run's own; all else is done for the tokens of all runs at once.
+        """
+        tokens_T = torch.tensor([token_id for run in runs for token_id in run.ids])
         x_TC = self.embedding(tokens_T).to(self.dtype)
         x_TC = torch.where((tokens_T == self.config.mask_id)[:, None], self.mask_embedding, x_TC)
-        bias = None if seen_TS is None else self._bias(seen_TS)
-        context = cache.places(visible, start + len(ids))
-        for layer, (k_HSD, v_HSD) in zip(self.layers, context, strict=True):
+        counts = [len(run.ids) for run in runs]
+        rope = runs[0].rope if len(runs) == 1 else joined([run.rope for run in runs])
+        contexts = [run.cache.places(run.visible, run.start + len(run.ids)) for run in runs]
+        for layer, *places in zip(self.layers, *contexts, strict=True):
             assert isinstance(layer, Layer)
             q_HXD, k_HTD, v_HTD = layer.project(x_TC, rope)
-            k_HSD[:, start - visible :] = k_HTD
-            v_HSD[:, start - visible :] = v_HTD
-            x_TC = layer.mix(x_TC, attend(q_HXD, k_HSD, v_HSD, bias))
-        return self.norm(x_TC)
+            if len(runs) == 1:
+                attended_HXD = runs[0].attend(q_HXD, k_HTD, v_HTD, *places[0])
+            else:
+                attended_HXD = attend_each(runs, places, counts, q_HXD, k_HTD, v_HTD)
+            x_TC = layer.mix(x_TC, attended_HXD)
+        return list(self.norm(x_TC).split(counts))
 
     def _bias(self, seen_TS: Tensor) -> Tensor:
         """What is added to the scores (G * T, S): -inf where a token may not look; once for all layers."""
         bias_TS = torch.zeros(seen_TS.shape, dtype=self.dtype).masked_fill_(~seen_TS, float("-inf"))
         return bias_TS.repeat(self.config.n_heads // self.config.n_kv_heads, 1)
-
-
-def attend(q_HXD: Tensor, k_HSD: Tensor, v_HSD: Tensor, bias_XS: Tensor | None) -> Tensor:
-    """Attention (H, X, D) of X = G * T queries."""
-    bias = None if bias_XS is None else bias_XS[None, None]
-    return F.scaled_dot_product_attention(q_HXD[None], k_HSD[None], v_HSD[None], attn_mask=bias)[0]
-
-
-def rope_table(position: int, n: int, dim: int, theta: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Cosines and sines (n, dim) of the rotary embedding from `position` on (Su et al. 2021, halves layout).
-
-    The first half of the sines is negated, as `rotate` wants it.
-    """
-    inverse = theta ** (-torch.arange(0, dim, 2, dtype=torch.float32) / dim)
-    angles = torch.arange(position, position + n, dtype=torch.float32)[:, None] * inverse
-    cos, sin = angles.cos(), angles.sin()
-    return torch.cat([cos, cos], -1).to(dtype), torch.cat([-sin, sin], -1).to(dtype)
-
-
-def rotate(x: Tensor, rope: tuple[Tensor, Tensor]) -> Tensor:
-    """Rotary embedding of x (..., T, D)."""
-    cos, sin = rope
-    return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, -1), sin)

@@ -84,6 +84,7 @@ class DenoiseConfig:
         encode_chunk: context tokens encoded between two questions whether to stop.
         prefill_chunk: the same where nobody waits for it, so that whoever comes does not wait for long.
         cached_contexts: documents whose keys and values are kept.
+        n_together: so many threads may ask at the same time; what they need is computed together.
     """
 
     threshold: float = 0.9
@@ -105,3 +106,9 @@ class DenoiseConfig:
     encode_chunk: int = 64
     prefill_chunk: int = 32
     cached_contexts: int = 4
+    n_together: int = 1
+
+    @property
+    def n_contexts(self) -> int:
+        """The same where several questions are answered at a time, each of which has one to itself."""
+        return self.cached_contexts + 2 * (self.n_together - 1)

@@ -122,6 +122,16 @@ class Growth:
         text, spans = self.spell()
         return [(text[start:end], index >= len(spans) - n_fresh) for index, (start, end) in enumerate(spans)]
 
+    def show(
+        self,
+        on_draft: Callable[[int, list[tuple[str | None, bool]]], None],
+        _n_forwards: int,
+        block: Block,
+        fresh: frozenset[int],
+    ) -> None:
+        """Tell of a forward over the block; the forwards before it count too."""
+        on_draft(self.cost.n_forwards, self.view(block, fresh))
+
     def view(self, block: Block, fresh: frozenset[int]) -> list[tuple[str | None, bool]]:
         """Each slot's text (None: masked) and whether it is fresh, the finished blocks' slots first."""
         slots = [*self.token_ids, *block.tokens[1 : block.end]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -15,7 +16,7 @@ from midspan_model.candidates import WORTH_TYPING, Candidate, Candidates
 from midspan_model.canvas import Canvas, build_canvas, tokenise_middles
 from midspan_model.config import DenoiseConfig
 from midspan_model.context_encoding import Cost, encode_context
-from midspan_model.denoising.block import Block, Finish
+from midspan_model.denoising.block import Finish
 from midspan_model.denoising.choosing import policy_for
 from midspan_model.denoising.constraints import Constraints
 from midspan_model.denoising.loop import StopSignal, denoise
@@ -24,12 +25,13 @@ from midspan_model.kv_cache import ContextPool
 from midspan_model.questions import Middle, OnDraft, Question
 from midspan_model.reading_on import read_on
 from midspan_model.task import Task
+from midspan_model.together import put_together
 from midspan_model.tokenizer import Tokenizer
 from midspan_model.typewriter import MAX_LINE_TOKENS, LookAhead, Typewriter
 
 
 class Infiller:
-    """Fills middles with one model. Not thread-safe: it belongs to one thread.
+    """Fills middles with one model. It belongs to one thread, or to `config.n_together`.
 
     Args:
         trunk: encodes prefix and suffix.
@@ -55,7 +57,8 @@ class Infiller:
         self.width = trunk.config.block_slots - 1
         self.constraints = Constraints(tokenizer, trunk.config)
         max_prefix = self.config.prefix_tokens + max(self.config.max_blocks * self.width, MAX_LINE_TOKENS)
-        self.contexts = ContextPool(trunk.config, max_prefix, trunk.dtype, self.config.cached_contexts)
+        self.contexts = ContextPool(trunk.config, max_prefix, trunk.dtype, self.config.n_contexts)
+        put_together(self.config.n_together, trunk, denoiser)
 
     @torch.inference_mode()
     def infill(
@@ -63,15 +66,17 @@ class Infiller:
     ) -> Middle | None:
         """Fill the middle: the likeliest of what is proposed, typed and denoised; `cost` counts it, even if cancelled.
 
-        Returns:
-            the middle; None if cancelled, or if time was up before what precedes the cursor was reproduced.
+        None if cancelled, or if time was up before what precedes the cursor was reproduced.
         """
-        began_s = time.perf_counter()
         canvas = self.canvas(question)
+        with self.trunk.taking_part(), self.contexts.lend(canvas.prefix_ids) as cache:
+            return self._fill(Task(question, stop, on_draft, canvas, cache, 0.0, cost or Cost()))
+
+    def _fill(self, task: Task) -> Middle | None:
+        began_s, question, stop, on_draft = time.perf_counter(), task.question, task.stop, task.on_draft
         place = features_of_place(question.prefix, question.suffix, question.max_lines, question.language_id)
         candidates = Candidates(place, question.proposals, self.calibrator)
-        floor = candidates.least_confidence(question.least)
-        task = Task(question, stop, on_draft, canvas, self.contexts.take(canvas.prefix_ids), floor, cost or Cost())
+        task = replace(task, floor=candidates.least_confidence(question.least))
         if self.config.typing and question.draft is None:
             self._propose_and_type(task, candidates)
         if not candidates.found or (self.config.denoising and self._wants_more(task, candidates)):
@@ -191,7 +196,7 @@ class Infiller:
                 return Finish.CANCELLED if stop.cancelled() else Finish.DEADLINE
             block = growth.next_block(self.constraints, question.max_lines, task.floor, draft)
             draft = None
-            on_step = None if task.on_draft is None else partial(_show, growth, task.on_draft)
+            on_step = None if task.on_draft is None else partial(growth.show, task.on_draft)
             policy = policy_for(self.config, leftmost=True)
             finish = denoise(partial(self._forward, task), block, policy, stop, on_step)[0]
             growth.take(block)
@@ -243,7 +248,3 @@ class Infiller:
         """One denoiser forward; logits_MV only for the slots wanted."""
         task.cost.n_forwards += 1
         return self.denoiser.slot_logits(ids, slots, task.cache)
-
-
-def _show(growth: Growth, on_draft: OnDraft, _n_forwards: int, block: Block, fresh: frozenset[int]) -> None:
-    on_draft(growth.cost.n_forwards, growth.view(block, fresh))

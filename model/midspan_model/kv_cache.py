@@ -5,7 +5,9 @@ Shapes: S places of the buffer, H key/value heads, D width of a head, N layers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -80,6 +82,8 @@ class ContextPool:
         self._new = lambda: ContextCache(config, max_prefix, dtype)
         self._size = size
         self._caches: list[ContextCache] = []
+        self._lent: list[ContextCache] = []
+        self._lock = threading.Lock()
 
     @property
     def nbytes(self) -> int:
@@ -96,8 +100,21 @@ class ContextPool:
         A cache most of whose prefix would be thrown away belongs to another document: it is left alone while there is
         room, and the least recently used one goes when there is none.
         """
-        best = max(self._caches, key=lambda cache: common_length(cache.prefix_ids, prefix_ids), default=None)
+        free = [cache for cache in self._caches if not any(cache is lent for lent in self._lent)]
+        best = max(free, key=lambda cache: common_length(cache.prefix_ids, prefix_ids), default=None)
         if best is None or 2 * common_length(best.prefix_ids, prefix_ids) < len(best.prefix_ids):
-            best = self._new() if len(self._caches) < self._size else self._caches[0]
+            best = free[0] if free and len(self._caches) >= self._size else self._new()
         self._caches = [*(cache for cache in self._caches if cache is not best), best]
         return best
+
+    @contextmanager
+    def lend(self, prefix_ids: Sequence[int]) -> Generator[ContextCache]:
+        """The same for as long as the block lasts; meanwhile no other thread is given it."""
+        with self._lock:
+            cache = self.take(prefix_ids)
+            self._lent.append(cache)
+        try:
+            yield cache
+        finally:
+            with self._lock:
+                self._lent = [lent for lent in self._lent if lent is not cache]

@@ -20,6 +20,6 @@ def prefill(infiller: Infiller, question: Question, stop: StopSignal, cost: Cost
         whether all is encoded.
     """
     canvas, chunk = infiller.canvas(question), infiller.config.prefill_chunk
-    cache = infiller.contexts.take(canvas.prefix_ids)
     known_ids = canvas.prefix_ids[:-1]  # the last one is the first block's slot 0
-    return encode_context(infiller.trunk, cache, known_ids, canvas.suffix_ids, chunk, stop, cost)
+    with infiller.trunk.taking_part(), infiller.contexts.lend(canvas.prefix_ids) as cache:
+        return encode_context(infiller.trunk, cache, known_ids, canvas.suffix_ids, chunk, stop, cost)

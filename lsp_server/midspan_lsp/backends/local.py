@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from midspan_lsp.backends.base import Capabilities, ReportProgress, report_changes
 from midspan_lsp.backends.local_loading import fetch_with_licence, open_model
-from midspan_lsp.backends.local_values import candidate_of, question_of, stats_of
+from midspan_lsp.backends.local_values import WhileIdle, candidate_of, question_of, stats_of
 from midspan_lsp.backends.worker import Worker
 from midspan_lsp.config import Settings
 from midspan_lsp.errors import BackendUnavailable, BadResponse, InfillError
@@ -34,11 +34,11 @@ _NEEDED = ("torch", "safetensors", "tokenizers", "gguf", "numpy", "filelock")
 
 
 class LocalBackend:
-    """The embedded model, or a checkpoint folder, in this process."""
+    """The embedded model, or a checkpoint folder, in this process; it works on `n_together` requests at a time."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._worker = Worker("midspan-model")
+    def __init__(self, settings: Settings, n_together: int = 1) -> None:
+        self._settings, self._n_together = settings, n_together
+        self._worker = Worker("midspan-model", n_together)
         self._infiller: Infiller | FamilyInfiller | None = None
         self._closed = threading.Event()
 
@@ -100,7 +100,7 @@ class LocalBackend:
             return
         check_installed()
         on_progress = self._unless_closed(report_changes(report))
-        self._infiller = _translating_errors(lambda: open_model(self._settings, on_progress))
+        self._infiller = _translating_errors(lambda: open_model(self._settings, on_progress, self._n_together))
 
     def _unless_closed(self, on_progress: Callable[[str, int, int], None]) -> Callable[[str, int, int], None]:
         """Passes on progress, and breaks off whatever makes it once the backend is closed."""
@@ -137,10 +137,10 @@ class LocalBackend:
         from midspan_model.infilling import Infiller  # noqa: PLC0415
         from midspan_model.prefill import prefill  # noqa: PLC0415
 
-        infiller, question = self._loaded(), question_of(request)
+        infiller, question, stop = self._loaded(), question_of(request), WhileIdle(token, self._worker)
         if isinstance(infiller, Infiller):
-            return _measured(lambda cost: prefill(infiller, question, token, cost))[1]
-        return _measured(lambda cost: infiller.prefill(question, token, cost))[1]
+            return _measured(lambda cost: prefill(infiller, question, stop, cost))[1]
+        return _measured(lambda cost: infiller.prefill(question, stop, cost))[1]
 
     def _loaded(self) -> Infiller | FamilyInfiller:
         if self._infiller is None:

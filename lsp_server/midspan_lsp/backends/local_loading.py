@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 OnProgress = Callable[[str, int, int], None]
 
 
-def open_model(settings: Settings, on_progress: OnProgress) -> Infiller | FamilyInfiller:
-    """Load it; the embedded one's weights are fetched if they are not in the cache."""
+def open_model(settings: Settings, on_progress: OnProgress, n_together: int = 1) -> Infiller | FamilyInfiller:
+    """Load it, for so many questions at a time; the embedded one's weights are fetched if they are not in the cache."""
     import torch  # noqa: PLC0415
     from midspan_model.config import DenoiseConfig  # noqa: PLC0415
     from midspan_model.machine import best_threads  # noqa: PLC0415
@@ -30,6 +30,7 @@ def open_model(settings: Settings, on_progress: OnProgress) -> Infiller | Family
         prefix_tokens=context.prefix_tokens,
         neighbour_tokens=context.neighbour_tokens,
         suffix_tokens=context.suffix_tokens,
+        n_together=n_together,
     )
     if model.path:
         return _open_folder(model, config, on_progress)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from midspan_lsp.types import Candidate, InfillRequest, InfillStats, Span
+from midspan_lsp.backends.worker import Worker
+from midspan_lsp.types import CancellationToken, Candidate, InfillRequest, InfillStats, Span
 
 if TYPE_CHECKING:
     from midspan_model.context_encoding import Cost
@@ -46,3 +48,19 @@ def candidate_of(middle: Middle) -> Candidate:
 def stats_of(cost: Cost, elapsed_ms: float) -> InfillStats:
     """What it cost."""
     return InfillStats(cost.n_forwards, cost.n_encoded, cost.n_cached, elapsed_ms)
+
+
+@dataclass(frozen=True)
+class WhileIdle:
+    """A stop signal for what nobody waits for: it is over as soon as somebody waits for something else."""
+
+    token: CancellationToken
+    worker: Worker
+
+    def cancelled(self) -> bool:
+        """As the token says, or because there is something better to do."""
+        return self.token.cancelled() or self.worker.is_wanted
+
+    def expired(self) -> bool:
+        """As the token says."""
+        return self.token.expired()

@@ -65,7 +65,16 @@ def _parser() -> argparse.ArgumentParser:
     where = serve.add_mutually_exclusive_group()
     where.add_argument("--stdio", action="store_true", help="talk over standard input and output (the default)")
     where.add_argument("--tcp", metavar="HOST:PORT", help="listen on a TCP address instead")
+    serve.add_argument(
+        "--shared", action="store_true", help="one model for all editor windows, in a process of its own"
+    )
     serve.set_defaults(command=_serve)
+
+    _add_gateway(add)
+
+    host = commands.add_parser("host-model")  # without a help text: servers start it
+    host.add_argument("settings")
+    host.set_defaults(command=_host_model)
 
     infill = add("infill", "fill the middle at one place of a file")
     infill.add_argument("place", metavar="FILE:LINE:COL", help="line and column count from 1, columns in characters")
@@ -114,6 +123,37 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_gateway(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    gateway = add("gateway", "answer over HTTP, for Zed and for tools that know Ollama, OpenAI, Codestral or llama.cpp")
+    gateway.add_argument("--listen", metavar="HOST:PORT", help="default: 127.0.0.1:4390; port 0: any free one")
+    gateway.add_argument(
+        "--eagerness",
+        choices=["low", "medium", "high", "always"],
+        default="always",
+        help="how likely a middle must be right to be answered (default: always)",
+    )
+    gateway.add_argument(
+        "--model", default="", metavar="FOLDER", help="a checkpoint folder instead of the embedded model"
+    )
+    gateway.add_argument(
+        "--workspace",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="a project to look for middles in; repeatable",
+    )
+    gateway.add_argument(
+        "--allow", action="append", default=[], metavar="NAME", help="a host name that it goes by; repeatable"
+    )
+    gateway.add_argument(
+        "--together", type=_positive, default=4, metavar="N", help="requests worked on at a time (default: 4)"
+    )
+    model = gateway.add_mutually_exclusive_group()
+    model.add_argument("--shared", action="store_true", help="the model of `midspan serve --shared`")
+    model.add_argument("--ray", type=_positive, default=0, metavar="N", help="N models, as replicas of Ray Serve")
+    gateway.set_defaults(command=_gateway)
+
+
 # Each command's module is imported only when it runs: a server must answer within a second.
 
 
@@ -122,7 +162,30 @@ def _serve(options: argparse.Namespace) -> int:
     gc.disable()
     from midspan_lsp.cli.serve import run  # noqa: PLC0415
 
-    return run(options.tcp)
+    return run(options.tcp, shared=options.shared)
+
+
+def _gateway(options: argparse.Namespace) -> int:
+    from midspan_lsp.cli.gateway import Options, run  # noqa: PLC0415
+
+    return run(
+        Options(
+            listen=options.listen,
+            eagerness=options.eagerness,
+            model=options.model,
+            workspaces=tuple(options.workspace),
+            allowed_hosts=tuple(options.allow),
+            shared=options.shared,
+            n_together=options.together,
+            n_replicas=options.ray,
+        )
+    )
+
+
+def _host_model(options: argparse.Namespace) -> int:
+    from midspan_lsp.cli.host_model import run  # noqa: PLC0415
+
+    return run(options.settings)
 
 
 def _infill(options: argparse.Namespace) -> int:

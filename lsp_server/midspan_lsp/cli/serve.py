@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-import re
+from functools import partial
 from typing import TYPE_CHECKING
 
+from midspan_lsp.cli.addresses import read_address
+from midspan_lsp.cli.backends import build_backend, check_sharing
 from midspan_lsp.config import Settings
-from midspan_lsp.errors import ConfigError
 from midspan_lsp.lsp.serve import serve
 
 if TYPE_CHECKING:
     from midspan_lsp.engine.pipeline import Engine
 
 
-def run(tcp: str | None) -> int:
-    """Serve until the editor ends.
+def run(tcp: str | None, *, shared: bool = False) -> int:
+    """Serve until the editor ends, with a model of its own or with that which all servers share.
 
     Raises:
-        ConfigError: the address is none.
+        InfillError: the address is none, or nothing can be shared here.
     """
-    return serve(_build_engine, tcp=None if tcp is None else _address(tcp))
+    if shared:
+        check_sharing()
+    return serve(partial(_build_engine, shared=shared), tcp=None if tcp is None else read_address(tcp, "--tcp"))
 
 
-def _build_engine(settings: Settings) -> Engine:
+def _build_engine(settings: Settings, *, shared: bool) -> Engine:
     """Called when the editor has had its first answer, which these imports would delay."""
-    from midspan_lsp.backends.local import LocalBackend  # noqa: PLC0415
     from midspan_lsp.engine.pipeline import Engine  # noqa: PLC0415
     from midspan_lsp.engine.recall import Recall  # noqa: PLC0415
 
-    return Engine(LocalBackend(settings), settings, Recall(settings.memory, count=settings.stats.enabled))
-
-
-def _address(text: str) -> tuple[str, int]:
-    match = re.fullmatch(r"(?:\[(?P<ipv6>[0-9a-fA-F:.]+)\]|(?P<host>[^\[\]:]+)):(?P<port>[0-9]{1,5})", text)
-    if match is None or int(match["port"]) > 65535:
-        raise ConfigError(f"--tcp {text}: not an address", hint="Give HOST:PORT, such as 127.0.0.1:4389.")
-    return match["ipv6"] or match["host"], int(match["port"])
+    backend = build_backend(settings, shared=shared)
+    return Engine(backend, settings, Recall(settings.memory, count=settings.stats.enabled))

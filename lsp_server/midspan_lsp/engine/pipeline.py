@@ -133,6 +133,23 @@ class Engine:
         """
         return await self._filler.fill(self._request(snapshot, offset), snapshot, offset, token, on_step)
 
+    async def answer(
+        self,
+        snapshot: DocumentSnapshot,
+        offset: int,
+        token: CancellationToken,
+        on_step: StepObserver | None = None,
+    ) -> Outcome:
+        """As `complete` for an automatic request, but it ends no other: for callers who do not know of one another.
+
+        `on_step` hears nothing of what is known already.
+
+        Raises:
+            InfillError: the backend failed or is not ready.
+        """
+        request = self._request(snapshot, offset, self._least(Trigger.AUTOMATIC))
+        return await self._answer(request, snapshot, offset, Trigger.AUTOMATIC, token, on_step)
+
     async def apply(self, settings: Settings) -> bool:
         """Have other settings count, those of the model and its context excepted.
 
@@ -182,6 +199,7 @@ class Engine:
         offset: int,
         trigger: Trigger,
         token: CancellationToken,
+        on_step: StepObserver | None = None,
     ) -> Outcome:
         """What is known of this place already, or else what the backend says."""
         knowledge, by_hand = self.recall.knowledge(snapshot.uri), trigger is Trigger.INVOKED
@@ -199,7 +217,7 @@ class Engine:
         self._prefetch.pause()
         self._running[place] = done = asyncio.get_running_loop().create_future()
         try:
-            outcome = await self._filler.fill(request, snapshot, offset, token)
+            outcome = await self._filler.fill(request, snapshot, offset, token, on_step)
             is_cut = token.expired()
             self._answers.add(place, outcome, by_hand=by_hand, is_cut=is_cut)
         finally:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import partial
+from threading import Lock
 
 import torch
 
@@ -52,7 +53,7 @@ class FamilyOptions:
 
 
 class FamilyInfiller:
-    """Fills middles with one checkpoint. Not thread-safe: it belongs to one thread.
+    """Fills middles with one checkpoint, one at a time: whoever comes from another thread waits.
 
     Args:
         checkpoint: the model.
@@ -73,6 +74,7 @@ class FamilyInfiller:
         self.constraints = Constraints(self.tokenizer, special, signals)
         n_places = config.prefix_tokens + config.suffix_tokens + 2 * self.options.most_slots + 4 * (family.block or 0)
         self.contexts = ContextShelf(n_places + 8, config.cached_contexts)
+        self._one_at_a_time = Lock()
 
     @torch.inference_mode()
     def infill(
@@ -83,7 +85,11 @@ class FamilyInfiller:
         Returns:
             the middle; None if cancelled, or if time was up before what precedes the cursor was reproduced.
         """
-        began_s, cost = time.perf_counter(), cost or Cost()
+        with self._one_at_a_time:
+            return self._fill(question, stop, on_draft, cost or Cost())
+
+    def _fill(self, question: Question, stop: StopSignal, on_draft: OnDraft | None, cost: Cost) -> Middle | None:
+        began_s = time.perf_counter()
         canvas = self.canvas(question)
         proposal = self._proposal(question, canvas)
         growth, finish = Growth(canvas, self.tokenizer, 0, cost=cost), Finish.LENGTH
@@ -128,9 +134,10 @@ class FamilyInfiller:
         """
         if self.checkpoint.family.block is None:
             return True
-        known = list(self.canvas(question).prefix_ids)
-        context = self.contexts.take(known)
-        return BlockForward(self.checkpoint, context, known[:-1], cost).encode(known, self.config.prefill_chunk, stop)
+        known, chunk = list(self.canvas(question).prefix_ids), self.config.prefill_chunk
+        with self._one_at_a_time:
+            context = self.contexts.take(known)
+            return BlockForward(self.checkpoint, context, known[:-1], cost).encode(known, chunk, stop)
 
     def canvas(self, question: Question) -> Canvas:
         """What stands before the block, its slot 0 last, and behind it."""

@@ -18,7 +18,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from midspan_model.architecture import Layer, Transformer, rope_table, rotate
+from midspan_model.architecture import Layer, Transformer
+from midspan_model.attention import rope_table, rotate
 from midspan_model.config import ModelConfig
 from midspan_model.training.batching import Batch
 from midspan_model.training.packing import Packing, pack_rows
