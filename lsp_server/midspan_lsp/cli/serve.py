@@ -24,11 +24,13 @@ def run(tcp: str | None) -> int:
 
 def _build_engine(settings: Settings) -> Engine:
     """Called when the editor has had its first answer, which these imports would delay."""
-    from midspan_lsp.backends.local import LocalBackend  # noqa: PLC0415
+    from midspan_lsp.backends.notices import Notices  # noqa: PLC0415
+    from midspan_lsp.backends.opening import open_backend  # noqa: PLC0415
     from midspan_lsp.engine.pipeline import Engine  # noqa: PLC0415
     from midspan_lsp.engine.recall import Recall  # noqa: PLC0415
 
-    return Engine(LocalBackend(settings), settings, Recall(settings.memory, count=settings.stats.enabled))
+    notices, recall = Notices(), Recall(settings.memory, count=settings.stats.enabled)
+    return Engine(open_backend(settings, notices), settings, recall, notices=notices)
 
 
 def _address(text: str) -> tuple[str, int]:
