@@ -1,23 +1,16 @@
-"""Settings: every key, its default and its bounds stand here."""
+"""Settings: every key, its default and its bounds stand here; the group `backend` in `backend_settings.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from enum import StrEnum
 from typing import Any, TypeVar, cast
 
+from midspan_lsp.backend_settings import BackendSettings
 from midspan_lsp.choices import Device, Eagerness, Length, Policy, Weights
+from midspan_lsp.setting_fields import choice, number
 
 _T = TypeVar("_T")
-
-
-def _number(default: Any, low: float, high: float) -> Any:
-    return field(default=default, metadata={"bounds": (low, high)})
-
-
-def _choice(default: StrEnum) -> Any:
-    return field(default=default.value, metadata={"choices": tuple(one.value for one in type(default))})
 
 
 LEAST_PROBABILITY = {Eagerness.LOW: 0.7, Eagerness.MEDIUM: 0.5, Eagerness.HIGH: 0.3, Eagerness.ALWAYS: 0.0}
@@ -37,10 +30,10 @@ class CompletionSettings:
         ignore: files in which nothing is suggested, as patterns of a `.gitignore` in the workspace folder.
     """
 
-    eagerness: str = _choice(Eagerness.MEDIUM)
-    max_lines: int = _number(4, 1, 64)
-    timeout_ms: int = _number(4000, 1, 600_000)
-    invoked_timeout_ms: int = _number(15_000, 1, 600_000)
+    eagerness: str = choice(Eagerness.MEDIUM)
+    max_lines: int = number(4, 1, 64)
+    timeout_ms: int = number(4000, 1, 600_000)
+    invoked_timeout_ms: int = number(15_000, 1, 600_000)
     menu: bool = False
     ignore: tuple[str, ...] = ()
 
@@ -66,9 +59,9 @@ class ContextSettings:
         suffix_tokens: most tokens after it; the embedded model was trained with 48 and takes 64, others take more.
     """
 
-    prefix_tokens: int = _number(512, 16, 4096)
-    neighbour_tokens: int = _number(160, 0, 2048)
-    suffix_tokens: int = _number(48, 0, 2048)
+    prefix_tokens: int = number(512, 16, 4096)
+    neighbour_tokens: int = number(160, 0, 2048)
+    suffix_tokens: int = number(48, 0, 2048)
 
 
 @dataclass(frozen=True)
@@ -87,13 +80,13 @@ class ModelSettings:
     """
 
     path: str = ""
-    threshold: float = _number(0.9, 0.0, 1.0)
-    threads: int = _number(0, 0, 1024)
-    device: str = _choice(Device.AUTO)
-    weights: str = _choice(Weights.AUTO)
-    policy: str = _choice(Policy.THRESHOLD)
-    length: str = _choice(Length.AUTO)
-    refresh: int = _number(1, 1, 64)
+    threshold: float = number(0.9, 0.0, 1.0)
+    threads: int = number(0, 0, 1024)
+    device: str = choice(Device.AUTO)
+    weights: str = choice(Weights.AUTO)
+    policy: str = choice(Policy.THRESHOLD)
+    length: str = choice(Length.AUTO)
+    refresh: int = number(1, 1, 64)
 
 
 @dataclass(frozen=True)
@@ -108,8 +101,8 @@ class MemorySettings:
     """
 
     enabled: bool = True
-    max_megabytes: int = _number(64, 1, 4096)
-    max_file_kilobytes: int = _number(256, 1, 16_384)
+    max_megabytes: int = number(64, 1, 4096)
+    max_file_kilobytes: int = number(256, 1, 16_384)
     ignore: tuple[str, ...] = ()
 
 
@@ -132,6 +125,7 @@ class Settings:
     languages: LanguageSettings = field(default_factory=LanguageSettings)
     context: ContextSettings = field(default_factory=ContextSettings)
     model: ModelSettings = field(default_factory=ModelSettings)
+    backend: BackendSettings = field(default_factory=BackendSettings)
     memory: MemorySettings = field(default_factory=MemorySettings)
     stats: StatsSettings = field(default_factory=StatsSettings)
 

@@ -31,7 +31,25 @@ class DocumentError(InfillError):
 
 
 class BackendUnavailable(InfillError):
-    """The backend cannot be started: a missing package, missing weights."""
+    """The backend cannot be used: a missing package, missing weights, a server that is not there."""
+
+
+class BackendBusy(BackendUnavailable):
+    """The backend takes no requests at the moment.
+
+    Args:
+        message: what is wrong, in one sentence.
+        hint: what to do about it.
+        retry_after_s: seconds after which it says that it will; None: it does not say.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", retry_after_s: float | None = None) -> None:
+        super().__init__(message, hint=hint, retryable=True)
+        self.retry_after_s = retry_after_s
+
+
+class BackendTimeout(InfillError):
+    """The backend has not answered in time."""
 
 
 class BadResponse(InfillError):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
-import time
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
+
+from midspan_lsp.cancellation import CancellationToken as CancellationToken  # noqa: PLC0414  (one of the values)
 
 
 class Trigger(Enum):
@@ -26,51 +24,6 @@ class Span:
 
     start: int
     end: int
-
-
-class CancellationToken:
-    """Asked once a step by whoever works on a request.
-
-    Set by a newer request, by the editor's cancel, or by time. Thread-safe.
-
-    Args:
-        timeout_s: seconds from now after which `expired()` is true; none if None.
-    """
-
-    def __init__(self, timeout_s: float | None = None) -> None:
-        self._cancelled = threading.Event()
-        self._deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
-        self._callbacks: deque[Callable[[], None]] = deque()
-
-    @property
-    def remaining_s(self) -> float | None:
-        """Seconds until `expired()`, none of them negative; None: never."""
-        return None if self._deadline_s is None else max(0.0, self._deadline_s - time.monotonic())
-
-    def begin(self, timeout_s: float) -> None:
-        """The time begins only now, as for a request that has waited for its turn."""
-        self._deadline_s = time.monotonic() + timeout_s
-
-    def cancel(self) -> None:
-        """Nobody wants the answer any more."""
-        self._cancelled.set()
-        with contextlib.suppress(IndexError):  # two threads may empty it at once
-            while True:
-                self._callbacks.popleft()()
-
-    def when_cancelled(self, callback: Callable[[], None]) -> None:
-        """Have `callback` called once it is cancelled, on the thread that does so; at once if it is already."""
-        self._callbacks.append(callback)
-        if self._cancelled.is_set():
-            self.cancel()
-
-    def cancelled(self) -> bool:
-        """True once `cancel()` was called: the work is to be dropped."""
-        return self._cancelled.is_set()
-
-    def expired(self) -> bool:
-        """True once time is up: the best so far is wanted at once."""
-        return self._deadline_s is not None and time.monotonic() >= self._deadline_s
 
 
 @dataclass(frozen=True)
@@ -132,6 +85,7 @@ class InfillRequest:
         draft: an earlier answer to mend, instead of a page of masks.
         proposals: middles from elsewhere, best first; a request with a draft has none.
         neighbour: lines of the project that are like those before the cursor.
+        is_private: the document looks like one that holds secrets: none of it leaves this machine.
     """
 
     prefix: str
@@ -143,6 +97,7 @@ class InfillRequest:
     draft: Draft | None = None
     proposals: tuple[Proposal, ...] = ()
     neighbour: str = ""
+    is_private: bool = False
 
 
 @dataclass(frozen=True)
@@ -187,10 +142,17 @@ class InfillStats:
 
 @dataclass(frozen=True)
 class InfillResponse:
-    """A backend's answer: middles, best first (none if cancelled), and their cost."""
+    """A backend's answer.
+
+    Attributes:
+        candidates: middles, best first; none if cancelled.
+        stats: their cost.
+        later: a better answer that may still come; it ends by itself, without candidates if none comes. None: no such.
+    """
 
     candidates: tuple[Candidate, ...] = ()
     stats: InfillStats = field(default_factory=InfillStats)
+    later: Awaitable[InfillResponse] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

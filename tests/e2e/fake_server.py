@@ -30,6 +30,7 @@ from collections import defaultdict
 from pathlib import PurePosixPath
 
 from midspan_lsp.backends.base import LoadProgress, ReportProgress
+from midspan_lsp.backends.notices import Notices
 from midspan_lsp.config import MemorySettings, Settings
 from midspan_lsp.documents import DocumentSnapshot
 from midspan_lsp.engine.outcome import Tally
@@ -48,6 +49,7 @@ class FakeEngine:
         self._journal: list[str] = ["torch" if "torch" in sys.modules else "no torch"]
         self.ready = False
         self.recall = Recall(MemorySettings(enabled=False))
+        self.notices = Notices()
         self.tally = Tally(n_requests=7, n_encoded_tokens=11)
 
     async def load(self, report: ReportProgress) -> None:

@@ -163,3 +163,13 @@ def test_a_closed_document_is_forgotten(answers: Answers) -> None:
     answers.add(place("f(", uri="file:///b.py"), outcome("1"), by_hand=False, is_cut=False)
     answers.forget(URI)
     assert (shown(answers, "f(wid"), shown(answers, "f(", uri="file:///b.py")) == (None, "1")
+
+
+def test_one_that_came_late_is_found_first_and_the_one_shown_before_is_kept(answers: Answers) -> None:
+    answers.add(place("f(wid"), outcome("th * 2"), by_hand=False, is_cut=False, beside=True)
+    assert shown(answers, "f(wid") == "th * 2"
+    assert shown(answers, "f(widt") == "h * 2"
+    assert shown(answers, "f(width,") == " height"
+    answers.add(place("f(wid"), outcome("e"), by_hand=False, is_cut=False)  # anew: it stands for both
+    assert shown(answers, "f(width,") is None
+    assert len(answers) == 1

@@ -163,7 +163,7 @@ class ProposalBackend:
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository of two files; the second wants what stands in the first."""
-    monkeypatch.setattr(infill_command, "LocalBackend", ProposalBackend)
+    monkeypatch.setattr(infill_command, "open_backend", lambda settings, _: ProposalBackend(settings))
     monkeypatch.setenv("MIDSPAN_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "project"
     (folder / ".git").mkdir(parents=True)

@@ -43,6 +43,13 @@ def test_the_server_takes_the_defaults_as_the_editor_gives_them() -> None:
     assert read_settings(given) == (Settings(), [])
 
 
+def test_no_workspace_chooses_where_middles_come_from() -> None:
+    """VS Code takes settings of this scope from the user alone."""
+    own = [shown for key, shown in PROPERTIES.items() if key.startswith("midspan.backend.")]
+    assert own
+    assert all(shown["scope"] == "machine" for shown in own)
+
+
 def test_every_group_is_sent() -> None:
     """The extension names the groups of settings that it sends."""
     source = (Path(__file__).parents[2] / "editor-clients" / "vscode" / "src" / "settings.ts").read_text("utf-8")

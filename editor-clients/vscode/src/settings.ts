@@ -1,7 +1,7 @@
 // The user's settings: what the server is given, and where ghost text is switched off.
 import * as vscode from "vscode";
 
-const SERVER_GROUPS = ["completion", "context", "languages", "model", "memory", "stats"] as const;
+const SERVER_GROUPS = ["completion", "context", "languages", "model", "backend", "memory", "stats"] as const;
 
 /** The server's initializationOptions. */
 export function serverSettings(): Record<string, unknown> {
@@ -11,7 +11,8 @@ export function serverSettings(): Record<string, unknown> {
 
 /** Whether a change needs another server: the rest it takes while it runs. */
 export function concernsServer(event: vscode.ConfigurationChangeEvent): boolean {
-  return ["server", "model", "context", "completion.menu"].some((key) => event.affectsConfiguration(`midspan.${key}`));
+  const keys = ["server", "backend", "model", "context", "completion.menu"];
+  return keys.some((key) => event.affectsConfiguration(`midspan.${key}`));
 }
 
 export function isEnabled(): boolean {

@@ -16,10 +16,12 @@ class Capabilities:
     Attributes:
         name: for people.
         can_remask: it takes `InfillRequest.draft`.
+        gives_probability: it may know how likely its middles are.
     """
 
     name: str
     can_remask: bool
+    gives_probability: bool = True
 
 
 @dataclass(frozen=True)

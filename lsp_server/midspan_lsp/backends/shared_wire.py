@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from cattrs import Converter
 from cattrs.errors import BaseValidationError
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 from cattrs.preconf.json import make_converter
 
 from midspan_lsp.errors import BackendUnavailable, BadResponse, InfillError
@@ -23,6 +24,10 @@ AskKind = Literal["hello", "load", "infill", "prepare", "cancel"]
 TellKind = Literal["hello", "progress", "loaded", "step", "infilled", "prepared", "failed"]
 
 _converter: Converter = make_converter()
+for _kind, _stays_here in ((InfillRequest, "ahead"), (InfillResponse, "later")):  # neither is a value
+    _omitted: Any = {_stays_here: override(omit=True)}
+    _converter.register_unstructure_hook(_kind, make_dict_unstructure_fn(_kind, _converter, **_omitted))
+    _converter.register_structure_hook(_kind, make_dict_structure_fn(_kind, _converter, **_omitted))
 
 
 class WireError(Exception):

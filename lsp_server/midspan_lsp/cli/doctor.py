@@ -5,22 +5,35 @@ from __future__ import annotations
 import asyncio
 import platform
 import sys
+from dataclasses import replace
 from importlib.metadata import version
 
 from midspan_lsp import __version__
+from midspan_lsp.backend_settings import BackendKind, BackendSettings
 from midspan_lsp.backends.local import inspect_local
+from midspan_lsp.cli.doctor_remote import check_remote
 from midspan_lsp.cli.infill import infill_once
+from midspan_lsp.cli.settings_file import read_settings_file
 from midspan_lsp.config import Settings
 from midspan_lsp.documents import DocumentSnapshot
 from midspan_lsp.errors import InfillError
 from midspan_lsp.syntax.languages import missing_grammars, validated_languages
+from midspan_lsp.types import InfillRequest
 
 _BEFORE = "def area(width, height):\n    return width * "
 _AFTER = "\n\n\nprint(area(width=2, height=3))\n"
 
 
-def run() -> int:
-    """Print the report; 0 if a completion works, 1 if not."""
+def run(settings_file: str | None = None) -> int:
+    """Print the report; 0 if a completion works, 1 if not.
+
+    Args:
+        settings_file: the user's settings; None: the defaults.
+
+    Raises:
+        ConfigError: they cannot be used.
+    """
+    settings = read_settings_file(settings_file)
     _print("midspan", f"{__version__}, Python {platform.python_version()}, {platform.platform()}")
     _print("program", sys.executable)
     _print("pygls, tree-sitter", f"{version('pygls')}, {version('tree-sitter')}")
@@ -29,6 +42,15 @@ def run() -> int:
     if missing:
         _print("not validated", f"{', '.join(missing)}: pip install {' '.join(sorted(set(missing.values())))}")
     _print("project memory", describe_stores())
+    kind = BackendKind(settings.backend.kind)
+    _print("backend", kind.value)
+    statuses = [] if kind is BackendKind.HTTP else [_check_local(settings)]
+    if kind is not BackendKind.LOCAL:
+        statuses.append(check_remote(settings.backend, _question(), _print))
+    return max(statuses)
+
+
+def _check_local(settings: Settings) -> int:
     local = inspect_local()
     for name, fact in local.facts:
         _print(name, fact)
@@ -42,7 +64,7 @@ def run() -> int:
     if not local.have_trunk:
         _print("completion", "not tried: run `midspan fetch` first")
         return 1
-    return _try_completion()
+    return _try_completion(settings)
 
 
 def describe_stores() -> str:
@@ -60,10 +82,15 @@ def describe_stores() -> str:
     return f"{folder} ({stores}, {sum(sizes) / 1e6:.1f} MB)"
 
 
-def _try_completion() -> int:
+def _question() -> InfillRequest:
+    return InfillRequest(_BEFORE, _AFTER, "python")
+
+
+def _try_completion(settings: Settings) -> int:
     snapshot = DocumentSnapshot("midspan:doctor", "python", None, _BEFORE + _AFTER)
+    settings = replace(settings, backend=BackendSettings())  # the embedded model by itself
     try:
-        outcome = asyncio.run(infill_once(Settings(), snapshot, len(_BEFORE)))
+        outcome = asyncio.run(infill_once(settings, snapshot, len(_BEFORE)))
     except InfillError as error:
         _print("completion", f"fails: {error}")
         return 1

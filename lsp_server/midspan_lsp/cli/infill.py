@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from midspan_lsp.backends.base import LoadProgress
-from midspan_lsp.backends.local import LocalBackend
+from midspan_lsp.backends.notices import Notices
+from midspan_lsp.backends.opening import open_backend
 from midspan_lsp.cli.drafts import DraftPrinter
 from midspan_lsp.cli.progress import ProgressLine
+from midspan_lsp.cli.settings_file import read_settings_file
 from midspan_lsp.cli.source_file import read_place, workspace_of
-from midspan_lsp.config import MemorySettings, Settings
+from midspan_lsp.config import Settings
 from midspan_lsp.documents import DocumentSnapshot
 from midspan_lsp.engine.outcome import Outcome
 from midspan_lsp.engine.pipeline import Engine
@@ -32,6 +34,7 @@ class Options:
         model: a checkpoint folder; empty: the embedded model.
         workspace: the project's folder; None: it is looked for.
         memory: whether the project's text is looked at.
+        settings: a file with the user's settings; None: the defaults.
     """
 
     as_json: bool = False
@@ -40,6 +43,7 @@ class Options:
     model: str = ""
     workspace: str | None = None
     memory: bool = True
+    settings: str | None = None
 
 
 def run(place: str, options: Options) -> int:
@@ -50,8 +54,10 @@ def run(place: str, options: Options) -> int:
     """
     snapshot, offset = read_place(place)
     folder = workspace_of(snapshot, options.workspace) if options.memory else None
-    settings = Settings(memory=MemorySettings(enabled=options.memory))
-    settings = replace(settings, model=replace(settings.model, path=options.model))
+    settings = read_settings_file(options.settings)
+    settings = replace(settings, memory=replace(settings.memory, enabled=options.memory and settings.memory.enabled))
+    if options.model:
+        settings = replace(settings, model=replace(settings.model, path=options.model))
     on_step = DraftPrinter(sys.stderr if options.as_json else sys.stdout) if options.steps else None
     outcome = asyncio.run(infill_once(settings, snapshot, offset, on_step, folder))
     if options.as_json:
@@ -75,8 +81,8 @@ async def infill_once(
     """
     # nobody types meanwhile: no pauses, and no hurry
     recall = Recall(settings.memory, limit_s=None, quiet_s=0)
-    engine = Engine(LocalBackend(settings), settings, recall)
-    progress = ProgressLine()
+    progress, notices = ProgressLine(), Notices()
+    engine = Engine(open_backend(settings, notices), settings, recall, notices=notices)
     try:
         recall.opened(snapshot)
         if folder is not None:
@@ -89,6 +95,7 @@ async def infill_once(
         return await engine.infill(snapshot, offset, CancellationToken(), on_step)
     finally:
         progress.close()
+        notices.listen(lambda text: print(f"midspan: {text}", file=sys.stderr))
         await engine.aclose()
 
 

@@ -83,6 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     infill.add_argument(
         "--model", default="", metavar="FOLDER", help="a checkpoint folder instead of the embedded model"
     )
+    infill.add_argument("--settings", metavar="FILE", help="your settings (TOML), as an editor would give them")
     infill.add_argument("--explain", action="store_true", help="say where the middle came from")
     memory = infill.add_mutually_exclusive_group()
     memory.add_argument(
@@ -99,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     fetch.set_defaults(command=_fetch)
 
     doctor = add("doctor", "say what is installed and whether a completion works")
+    doctor.add_argument("--settings", metavar="FILE", help="your settings (TOML), as an editor would give them")
     doctor.set_defaults(command=_doctor)
 
     stats = add("stats", "say what is kept of each project, and how often it had the middle that was shown")
@@ -200,6 +202,7 @@ def _infill(options: argparse.Namespace) -> int:
             model=options.model,
             workspace=options.workspace,
             memory=not options.no_memory,
+            settings=options.settings,
         ),
     )
 
@@ -246,7 +249,7 @@ def _stats(_: argparse.Namespace) -> int:
     return run()
 
 
-def _doctor(_: argparse.Namespace) -> int:
+def _doctor(options: argparse.Namespace) -> int:
     from midspan_lsp.cli.doctor import run  # noqa: PLC0415
 
-    return run()
+    return run(options.settings)

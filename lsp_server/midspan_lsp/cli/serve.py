@@ -27,8 +27,11 @@ def run(tcp: str | None, *, shared: bool = False) -> int:
 
 def _build_engine(settings: Settings, *, shared: bool) -> Engine:
     """Called when the editor has had its first answer, which these imports would delay."""
+    from midspan_lsp.backends.notices import Notices  # noqa: PLC0415
+    from midspan_lsp.backends.opening import open_backend  # noqa: PLC0415
     from midspan_lsp.engine.pipeline import Engine  # noqa: PLC0415
     from midspan_lsp.engine.recall import Recall  # noqa: PLC0415
 
-    backend = build_backend(settings, shared=shared)
-    return Engine(backend, settings, Recall(settings.memory, count=settings.stats.enabled))
+    notices, recall = Notices(), Recall(settings.memory, count=settings.stats.enabled)
+    backend = open_backend(settings, notices, build_local=partial(build_backend, shared=shared))
+    return Engine(backend, settings, recall, notices=notices)

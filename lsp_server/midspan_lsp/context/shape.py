@@ -23,6 +23,18 @@ class Shape:
     min_indent: int | None = None
 
 
+def cut_to_shape(text: str, shape: Shape) -> str:
+    """A middle's text up to where one of that shape ends."""
+    first, *rest = re.split(r"(\r\n|\n|\r)", text)
+    kept = [first]
+    for number, (line_end, line) in enumerate(zip(rest[::2], rest[1::2], strict=True), start=1):
+        is_outside = shape.min_indent is not None and line.lstrip(" \t") and _indent(line) < shape.min_indent
+        if number >= shape.max_lines or is_outside:
+            break
+        kept += [line_end, line]
+    return "".join(kept)
+
+
 def middle_shape(prefix: str, suffix: str, max_lines: int) -> Shape:
     """Several lines where a body is to be written, one line elsewhere.
 

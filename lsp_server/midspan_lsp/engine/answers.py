@@ -90,13 +90,17 @@ class Answers:
             return outcome, place != answer.place
         return None
 
-    def add(self, place: Place, outcome: Outcome, *, by_hand: bool, is_cut: bool) -> None:
-        """Keep an outcome, unless it is only that nobody waited for one, or that time was too short for one."""
+    def add(self, place: Place, outcome: Outcome, *, by_hand: bool, is_cut: bool, beside: bool = False) -> None:
+        """Keep an outcome, unless it is only that nobody waited for one, or that time was too short for one.
+
+        One that came late is found before the one of the same place that was shown meanwhile, and kept `beside` it:
+        who has begun to type that is not left without.
+        """
         if outcome.silence is Silence.STOPPED or (outcome.silence is not None and is_cut):
             return
         place = _with_plain_ends(place)
-        self._answers = [one for one in self._answers if one.place != place][-self._size + 1 :]
-        self._answers.append(Answer(place, outcome, by_hand, is_cut, self._now_s()))
+        self._answers = [one for one in self._answers if beside or one.place != place][-self._size + 1 :]
+        self._answers.append(Answer(place, replace(outcome, later=None), by_hand, is_cut, self._now_s()))
 
     def forget(self, uri: str) -> None:
         """A document was closed."""

@@ -92,7 +92,8 @@ class Filler:
             request = replace(request, draft=draft, proposals=())
             mended, _, _ = await self._ask(request, snapshot, offset, token, on_step)
             best = mended if mended.silence is None else outcome
-            outcome = replace(best, stats=_sum(outcome.stats, mended.stats), source=outcome.source)
+            stats = _sum(outcome.stats, mended.stats)
+            outcome = replace(best, stats=stats, source=outcome.source, later=outcome.later)
         return outcome
 
     async def _ask(
@@ -109,8 +110,31 @@ class Filler:
             return STOPPED, None, report
         response = await self._counted(self._backend.infill(request, token, on_step), token)
         if token.cancelled() or not response.candidates:
-            return replace(STOPPED, stats=response.stats), None, report
-        drafted = response.candidates[0]
+            return replace(STOPPED, stats=response.stats, later=response.later), None, report
+        return await self._first_that_passes(response, request, snapshot, offset)
+
+    async def _first_that_passes(
+        self, response: InfillResponse, request: InfillRequest, snapshot: DocumentSnapshot, offset: int
+    ) -> tuple[Outcome, Candidate | None, SyntaxReport]:
+        """The first candidate that is to be shown; else the first that is broken, for mending; else the first."""
+        judged: list[tuple[Outcome, Candidate, SyntaxReport]] = []
+        for drafted in response.candidates:
+            one = await self._judged(drafted, response, request, snapshot, offset)
+            if one[0].silence is None:
+                return one
+            judged.append(one)
+        return next((one for one in judged if one[0].silence is Silence.BROKEN), judged[0])
+
+    async def _judged(
+        self,
+        drafted: Candidate,
+        response: InfillResponse,
+        request: InfillRequest,
+        snapshot: DocumentSnapshot,
+        offset: int,
+    ) -> tuple[Outcome, Candidate, SyntaxReport]:
+        """A candidate's outcome, and the candidate filtered, with its report."""
+        report = SyntaxReport(Verdict.NO_OPINION)
         candidate = replace(drafted, text=apply_filters(drafted.text, request.prefix, request.suffix))
         silence = None
         if not candidate.text:
@@ -121,9 +145,21 @@ class Filler:
             report = await asyncio.to_thread(_judge, snapshot, offset, candidate.text)
         if silence is None and report.verdict is Verdict.BROKEN:
             silence = Silence.BROKEN
-        text = candidate.text or drafted.text
-        source = _source(request, candidate)
-        return Outcome(text, candidate.probability, report.verdict, silence, response.stats, source), candidate, report
+        text, source = candidate.text or drafted.text, _source(request, candidate)
+        outcome = Outcome(
+            text, candidate.probability, report.verdict, silence, response.stats, source, later=response.later
+        )
+        return outcome, candidate, report
+
+    async def better(
+        self, outcome: Outcome, request: InfillRequest, snapshot: DocumentSnapshot, offset: int
+    ) -> Outcome | None:
+        """What comes of the answer that was still to come with an outcome; None if it would not be shown."""
+        response = await outcome.later if outcome.later is not None else InfillResponse()
+        if not response.candidates:
+            return None
+        judged, _, _ = await self._first_that_passes(response, request, snapshot, offset)
+        return judged if judged.silence is None and judged.text != outcome.text else None
 
     async def _counted(self, call: Coroutine[None, None, InfillResponse], token: CancellationToken) -> InfillResponse:
         """The same, counted even if nobody waits for it any more: its token ends it."""

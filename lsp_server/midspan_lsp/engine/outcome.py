@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Awaitable
+from dataclasses import dataclass, field
 from enum import Enum
 
-from midspan_lsp.types import InfillStats, Source, Verdict
+from midspan_lsp.types import InfillResponse, InfillStats, Source, Verdict
 
 
 class Silence(Enum):
@@ -28,6 +29,7 @@ class Outcome:
         silence: why it is not to be shown; None if it is.
         stats: cost of all backend calls.
         source: where in the project it is from, even if it was mended since; None: the model's own.
+        later: as of the backend's answer.
     """
 
     text: str
@@ -36,6 +38,7 @@ class Outcome:
     silence: Silence | None
     stats: InfillStats
     source: Source | None = None
+    later: Awaitable[InfillResponse] | None = field(default=None, compare=False)
 
 
 STOPPED = Outcome("", 0.0, Verdict.NO_OPINION, Silence.STOPPED, InfillStats())

@@ -5,20 +5,24 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from functools import partial
+from urllib.parse import unquote
 
 from midspan_lsp.backends.base import InfillBackend, ReportProgress
+from midspan_lsp.backends.notices import Notices
 from midspan_lsp.choices import Eagerness
 from midspan_lsp.config import LEAST_PROBABILITY, MemorySettings, Settings
 from midspan_lsp.context.shape import middle_shape
-from midspan_lsp.context.window import window
+from midspan_lsp.context.window import context_settings, window
 from midspan_lsp.documents import DocumentSnapshot
 from midspan_lsp.engine.answers import Answers, Place
 from midspan_lsp.engine.edits import end_of_edit
 from midspan_lsp.engine.filling import Filler
+from midspan_lsp.engine.late import LateAnswers
 from midspan_lsp.engine.latest import LatestWins
 from midspan_lsp.engine.outcome import STOPPED, Outcome, Tally
 from midspan_lsp.engine.prefetch import QUIET_S, Prefetch
 from midspan_lsp.engine.recall import Recall
+from midspan_lsp.memory.secrets import is_secret_file
 from midspan_lsp.syntax import validate
 from midspan_lsp.types import CancellationToken, InfillRequest, Span, StepObserver, Suggestion, Trigger
 
@@ -31,15 +35,24 @@ class Engine:
         settings: the editor's.
         recall: the project's memory; None: there is none.
         quiet_s: after so long without a word of the editor the context of the next request is prepared.
+        notices: what the backend has to tell the user; None: nothing.
 
     Attributes:
+        notices: to be listened to.
         recall: the project's memory, which is to be told what happens to files and folders.
         tally: what was done so far.
     """
 
     def __init__(
-        self, backend: InfillBackend, settings: Settings, recall: Recall | None = None, *, quiet_s: float = QUIET_S
+        self,
+        backend: InfillBackend,
+        settings: Settings,
+        recall: Recall | None = None,
+        *,
+        quiet_s: float = QUIET_S,
+        notices: Notices | None = None,
     ) -> None:
+        self.notices = notices or Notices()
         self.recall = recall or Recall(MemorySettings(enabled=False))
         self.tally = Tally()
         self._backend = backend
@@ -47,6 +60,7 @@ class Engine:
         self._latest = LatestWins()
         self._filler = Filler(backend, self.recall, self.tally, self._least(Trigger.AUTOMATIC))
         self._answers = Answers()
+        self._late = LateAnswers()
         self._prefetch = Prefetch(backend, self.tally, quiet_s)
         self._running: dict[Place, asyncio.Future[None]] = {}
         self._texts: dict[str, str] = {}
@@ -131,7 +145,9 @@ class Engine:
         Raises:
             InfillError: the backend failed or is not ready.
         """
-        return await self._filler.fill(self._request(snapshot, offset), snapshot, offset, token, on_step)
+        request = self._request(snapshot, offset)
+        outcome = await self._filler.fill(request, snapshot, offset, token, on_step)
+        return await self._filler.better(outcome, request, snapshot, offset) or outcome
 
     async def answer(
         self,
@@ -151,13 +167,13 @@ class Engine:
         return await self._answer(request, snapshot, offset, Trigger.AUTOMATIC, token, on_step)
 
     async def apply(self, settings: Settings) -> bool:
-        """Have other settings count, those of the model and its context excepted.
+        """Have other settings count, those of the backend, the model and its context excepted.
 
         Returns:
             whether the memory is another one: it is to be told again what is open.
         """
         old = self._settings
-        self._settings = replace(settings, model=old.model, context=old.context)
+        self._settings = replace(settings, backend=old.backend, model=old.model, context=old.context)
         self._latest.cancel_all()
         self._answers = Answers()
         is_renewed = (settings.memory, settings.stats) != (old.memory, old.stats)
@@ -171,6 +187,7 @@ class Engine:
         """End all requests, the memory and the backend."""
         self._latest.cancel_all()
         self._prefetch.pause()
+        self._late.stop()
         await asyncio.gather(self.recall.aclose(), self._backend.aclose())
 
     def _least(self, trigger: Trigger) -> float:
@@ -188,9 +205,12 @@ class Engine:
         self._prefetch.expect(self._request(snapshot, offset), partial(self.recall.neighbour, snapshot, offset))
 
     def _request(self, snapshot: DocumentSnapshot, offset: int, least: float = 0.0) -> InfillRequest:
-        prefix, suffix = window(snapshot.text, offset, self._settings.context)
+        prefix, suffix = window(snapshot.text, offset, context_settings(self._settings))
         shape = middle_shape(prefix, suffix, self._settings.completion.max_lines)
-        return InfillRequest(prefix, suffix, snapshot.language_id, shape.max_lines, shape.min_indent, least)
+        is_private = is_secret_file(snapshot.path or unquote(snapshot.uri).partition(":")[2])
+        return InfillRequest(
+            prefix, suffix, snapshot.language_id, shape.max_lines, shape.min_indent, least, is_private=is_private
+        )
 
     async def _answer(
         self,
@@ -220,6 +240,8 @@ class Engine:
             outcome = await self._filler.fill(request, snapshot, offset, token, on_step)
             is_cut = token.expired()
             self._answers.add(place, outcome, by_hand=by_hand, is_cut=is_cut)
+            question = (request, snapshot, offset)
+            self._late.expect(outcome, question, self._filler, self._answers, place, by_hand=by_hand)
         finally:
             done.set_result(None)
             if self._running.get(place) is done:

@@ -159,6 +159,10 @@ class MidspanServer(LanguageServer):
         """Shows the user what is wrong and what to do about it, once."""
         self.tell(lsp.MessageType.Error, f"Midspan: {error}")
 
+    def tell_notice(self, text: str) -> None:
+        """Shows the user what a backend has to tell, once."""
+        self.tell(lsp.MessageType.Warning, f"Midspan: {text}")
+
     def report_server_error(self, error: Exception, source: type[PyglsError | JsonRpcException]) -> None:
         """Logs what pygls could not do; pygls' own would pop up each time."""
         if isinstance(error, JsonRpcMethodNotFound):
@@ -198,6 +202,7 @@ class MidspanServer(LanguageServer):
             self._watch_code()
             self._started_with = self.configuration.settings
             self.engine = self._build_engine(self._started_with)
+            self.engine.notices.listen(self.tell_notice)
             self._tell_what_is_open(self.engine)
             await self.engine.load(progress.report)
         except InfillError as error:

@@ -64,8 +64,9 @@ class Sources:
     def read(self) -> tuple[Settings, list[str]]:
         """The settings, and a line for each key that cannot be used, with its path."""
         settings, problems = read_settings(self.options)
-        settings, more = read_settings(_server_groups(nested(self.told)), settings)
-        problems += more
+        told, refused = _without_backend(_server_groups(nested(self.told)), settings)
+        settings, more = read_settings(told, settings)
+        problems += refused + more
         for file in self.files:
             settings, more = _read_project(file, settings)
             problems += [f"{file.name}: {line}" for line in more]
@@ -81,7 +82,10 @@ def needs_restart(old: Settings, new: Settings) -> list[str]:
     """Keys that count only from the next start on."""
     before: dict[str, dict[str, object]] = asdict(old)
     after: dict[str, dict[str, object]] = asdict(new)
-    late = [("completion", "menu"), *((group, name) for group in ("context", "model") for name in after[group])]
+    late = [
+        ("completion", "menu"),
+        *((group, name) for group in ("backend", "context", "model") for name in after[group]),
+    ]
     return [f"{group}.{name}" for group, name in late if before[group][name] != after[group][name]]
 
 
@@ -100,6 +104,19 @@ def _server_groups(told: object) -> object:
         return told
     groups = {field.name for field in fields(Settings)}
     return {key: value for key, value in cast("Mapping[str, object]", told).items() if key in groups}
+
+
+def _without_backend(told: object, settings: Settings) -> tuple[object, list[str]]:
+    """Without where middles come from: editors mix a workspace's settings into these, and it may not say so.
+
+    Also a line if something else was said than the options of the start say.
+    """
+    if not isinstance(told, Mapping):
+        return told, []
+    rest = dict(cast("Mapping[str, object]", told))
+    wanted, _ = read_settings({"backend": rest.pop("backend", None)}, settings)
+    line = "backend: counts only as a part of the initialization options"
+    return rest, [] if wanted == settings else [line]
 
 
 def _read_file(folder: Path) -> ProjectFile | None:

@@ -1,0 +1,1 @@
+"""Other servers: how each kind is asked, over HTTP."""
