@@ -17,6 +17,14 @@ class Silence(Enum):
     BROKEN = "would break the syntax"
 
 
+class Mended(Enum):
+    """What is shown instead of a middle that would have broken the syntax."""
+
+    RIVAL = "the next likely middle"
+    REMASKED = "mended under its fault"
+    SHORTER = "cut before its fault"
+
+
 @dataclass(frozen=True)
 class Outcome:
     """All that is known of one answer, shown or not.
@@ -28,6 +36,9 @@ class Outcome:
         silence: why it is not to be shown; None if it is.
         stats: cost of all backend calls.
         source: where in the project it is from, even if it was mended since; None: the model's own.
+        mended: how, if the best draft would have broken the syntax.
+        n_rounds: of masking again.
+        others: what else is to be shown, if that was asked for; best first.
     """
 
     text: str
@@ -36,6 +47,9 @@ class Outcome:
     silence: Silence | None
     stats: InfillStats
     source: Source | None = None
+    mended: Mended | None = None
+    n_rounds: int = 0
+    others: tuple[Outcome, ...] = ()
 
 
 STOPPED = Outcome("", 0.0, Verdict.NO_OPINION, Silence.STOPPED, InfillStats())
