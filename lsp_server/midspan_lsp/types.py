@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
@@ -63,12 +63,16 @@ class Draft:
     Attributes:
         token_ids: the backend's tokens of the draft.
         confidences: with which they were committed.
-        remask: indices into `token_ids` to mask again; the tokens that stand there are banned at those places.
+        remask: slots, as indices into `token_ids`, to mask again; `len(token_ids)` stands for the end.
+        banned: by slot the tokens that were rejected there so far.
+        unfinished: slots at which the middle may not end, up to and with `len(token_ids)`.
     """
 
     token_ids: tuple[int, ...]
     confidences: tuple[float, ...]
     remask: frozenset[int]
+    banned: Mapping[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
+    unfinished: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -83,9 +87,10 @@ class InfillRequest:
         min_indent: with several lines, the middle ends before a line indented by fewer columns; None: no such end.
         least: a middle less likely to be right than this is not wanted; the backend may stop as soon as it knows.
         draft: an earlier answer to mend, instead of a page of masks.
-        proposals: middles from elsewhere, best first; a request with a draft has none.
+        proposals: middles from elsewhere, best first; beside a draft they only tell what it competes with.
         neighbour: lines of the project that are like those before the cursor.
         is_private: the document looks like one that holds secrets: none of it leaves this machine.
+        n_candidates: so many different middles are wanted; only for more than one the backend does more than for one.
     """
 
     prefix: str
@@ -98,6 +103,7 @@ class InfillRequest:
     proposals: tuple[Proposal, ...] = ()
     neighbour: str = ""
     is_private: bool = False
+    n_candidates: int = 1
 
 
 @dataclass(frozen=True)
@@ -139,13 +145,22 @@ class InfillStats:
     n_cached_tokens: int = 0
     elapsed_ms: float = 0.0
 
+    def __add__(self, other: InfillStats) -> InfillStats:
+        """What both cost."""
+        return InfillStats(
+            self.n_forwards + other.n_forwards,
+            self.n_encoded_tokens + other.n_encoded_tokens,
+            self.n_cached_tokens + other.n_cached_tokens,
+            self.elapsed_ms + other.elapsed_ms,
+        )
+
 
 @dataclass(frozen=True)
 class InfillResponse:
     """A backend's answer.
 
     Attributes:
-        candidates: middles, best first; none if cancelled.
+        candidates: different middles, best first; none if cancelled.
         stats: their cost.
         later: a better answer that may still come; it ends by itself, without candidates if none comes. None: no such.
     """

@@ -13,6 +13,8 @@ from midspan_model.questions import Proposal
 
 _LEAST_SCORE, _MOST_SCORE = 0.01, 0.99
 _LEAST_BEHIND = -4.0
+WORTH_CHOOSING = 0.01
+"""Who wants to choose is not offered a middle that is less likely to be right."""
 WORTH_TYPING, WORTH_READING = 0.2, 0.05
 """A middle so much less likely than the best may still win by what stands behind it; typing it costs more."""
 

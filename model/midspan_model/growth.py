@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from midspan_model.canvas import Canvas
@@ -17,11 +17,37 @@ from midspan_model.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class Draft:
-    """An earlier middle to mend: its tokens, their confidences, and which to mask again and ban at their places."""
+    """An earlier middle to mend.
+
+    Attributes:
+        token_ids: its tokens.
+        confidences: of each.
+        remask: places to mask again; the one behind the last token stands for the end.
+        banned: tokens that were rejected, by place.
+        unfinished: places at which the middle may not end.
+    """
 
     token_ids: tuple[int, ...]
     confidences: tuple[float, ...]
     remask: frozenset[int]
+    banned: Mapping[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
+    unfinished: frozenset[int] = frozenset()
+
+    @property
+    def first_open(self) -> int:
+        """The first place that is to be filled."""
+        return min(self.remask, default=len(self.token_ids))
+
+    def kept(self, place: int, end_id: int) -> int | None:
+        """What stays at a place: a token or the end; None if it is open."""
+        if place in self.remask or place > len(self.token_ids):
+            return None
+        return self.token_ids[place] if place < len(self.token_ids) else end_id
+
+    def bans(self, place: int, constraints: Constraints, max_lines: int) -> frozenset[int]:
+        """What may not be taken at a place."""
+        ends = constraints.ends_at_once(max_lines).tolist() if place in self.unfinished else ()
+        return self.banned.get(place, frozenset()).union(ends)
 
 
 @dataclass
@@ -75,38 +101,37 @@ class Growth:
     ) -> Block:
         """The block behind what is there, of whatever kind `make` makes: masks, or what is left of a draft.
 
-        A draft's blocks in front of its first masked token are taken as they are, those behind that block anew. If a
-        token that heals is masked, all behind it are too: they may begin at another byte then.
+        If a draft's token that heals is masked, all behind it are too: they may begin at another byte then.
         """
         tokens = [self.known_ids[-1]] + [constraints.mask_id] * self.width
         confidences = [1.0] * len(tokens)
         banned: dict[int, frozenset[int]] = {}
         heal = left = constraints.remaining(self.token_ids, self.canvas.healed)
+        n_lines, first = max_lines - count_breaks(self.spell()[0]), len(self.token_ids)
         if draft is not None:
-            first = len(self.token_ids)
-            for slot, index in enumerate(range(first, min(first + self.width, len(draft.token_ids))), start=1):
-                token_id = draft.token_ids[index]
-                if index in draft.remask:
-                    banned[slot] = frozenset({token_id})
-                    if left:
-                        break
-                else:
-                    tokens[slot], confidences[slot] = token_id, draft.confidences[index]
-                left = constraints.after(token_id, left)
+            banned = {slot: draft.bans(first + slot - 1, constraints, n_lines) for slot in range(1, self.width + 1)}
+            behind = min(first + self.width, len(draft.token_ids) + 1)
+            for slot, place in enumerate(range(first, behind), start=1):
+                token_id = draft.kept(place, constraints.end_id)
+                if token_id is None and left:
+                    break
+                if token_id is not None:
+                    tokens[slot], confidences[slot] = token_id, (*draft.confidences, 1.0)[place]
+                left = constraints.after((*draft.token_ids, constraints.end_id)[place], left)
         return make(
             tokens=tokens,
             confidences=confidences,
             constraints=constraints,
             heal=heal,
-            max_lines=max_lines - count_breaks(self.spell()[0]),
+            max_lines=n_lines,
             is_first=not self.token_ids,
             floor=floor / max(self.confidence, 1e-30),
-            banned=banned,
+            banned={slot: token_ids for slot, token_ids in banned.items() if token_ids},
         )
 
     def start_from(self, draft: Draft) -> None:
-        """Take the draft's blocks in front of the first token to be masked."""
-        n_kept = min(draft.remask, default=len(draft.token_ids)) // self.width * self.width
+        """Take the draft's blocks in front of its first open place."""
+        n_kept = draft.first_open // self.width * self.width
         self.token_ids = list(draft.token_ids[:n_kept])
         self.confidences = list(draft.confidences[:n_kept])
 

@@ -10,9 +10,11 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from midspan_model.answering import answer_of
 from midspan_model.architecture import Transformer
+from midspan_model.branching import likeliest_branches
 from midspan_model.calibration import Calibrator, features_of_place
-from midspan_model.candidates import WORTH_TYPING, Candidate, Candidates
+from midspan_model.candidates import WORTH_CHOOSING, WORTH_TYPING, Candidate, Candidates
 from midspan_model.canvas import Canvas, build_canvas, tokenise_middles
 from midspan_model.config import DenoiseConfig
 from midspan_model.context_encoding import Cost, encode_context
@@ -81,30 +83,14 @@ class Infiller:
             self._propose_and_type(task, candidates)
         if not candidates.found or (self.config.denoising and self._wants_more(task, candidates)):
             candidates.add(self._denoise(task))
+        self._branch_off(task, candidates)
         self._read_on(task, candidates)
         best = candidates.best()
         if best is None or stop.cancelled() or task.cost.n_forwards == 0 or not best.growth.is_healed:
             return None
         if on_draft is not None and best is not candidates.found[-1]:
             on_draft(task.cost.n_forwards, best.growth.slots())
-        text, spans = best.growth.spell()
-        end = len(task.cut(text))
-        return Middle(
-            text=text[:end],
-            confidence=best.growth.confidence,
-            probability=candidates.probability(best),
-            features=candidates.features(best),
-            token_ids=tuple(best.growth.token_ids),
-            spans=tuple((min(a, end), min(b, end)) for a, b in spans),
-            confidences=tuple(best.growth.confidences),
-            finish=best.finish,
-            proposal=best.proposal,
-            cost=task.cost,
-            elapsed_ms=1e3 * (time.perf_counter() - began_s),
-            others=tuple(
-                (one.growth.spell()[0], candidates.features(one)) for one in candidates.found if one is not best
-            ),
-        )
+        return answer_of(task, candidates, best, 1e3 * (time.perf_counter() - began_s))
 
     def canvas(self, question: Question) -> Canvas:
         """The known tokens around the middle."""
@@ -173,18 +159,19 @@ class Infiller:
         return Candidate(growth, finish, is_typed=True)
 
     def _denoise(self, task: Task) -> Candidate:
-        """Denoise block after block until the middle ends; then score it as what was typed is scored."""
-        growth = self._nothing(task)
-        finish = self._grow(task, growth)
+        """Denoise block after block until the middle ends; then score it as what was typed, which a draft counts as."""
+        finish = self._grow(task, growth := self._nothing(task))
         is_whole = finish in {Finish.END, Finish.LINE, Finish.LENGTH} and bool(growth.token_ids)
-        if is_whole and self.config.typing and self._encode(task, self._nothing(task)):
+        if is_whole and self.config.typing:
+            if not self._encode(task, self._nothing(task)):
+                return Candidate(growth, Finish.CANCELLED if task.stop.cancelled() else Finish.DEADLINE)
             logits_TV = self._type_forward(task, [task.canvas.prefix_ids[-1], *growth.token_ids], 0)
             scored = self._score(task, growth.token_ids, logits_TV, None).growth
             growth.confidences[: len(scored.confidences)] = scored.confidences
             growth.end_confidence = scored.end_confidence
             if task.on_draft is not None:
                 task.on_draft(task.cost.n_forwards, growth.slots())
-        return Candidate(growth, finish)
+        return Candidate(growth, finish, is_typed=task.question.draft is not None)
 
     def _grow(self, task: Task, growth: Growth) -> Finish:
         question, stop, draft = task.question, task.stop, task.question.draft
@@ -195,7 +182,6 @@ class Infiller:
             if not self._encode(task, growth):
                 return Finish.CANCELLED if stop.cancelled() else Finish.DEADLINE
             block = growth.next_block(self.constraints, question.max_lines, task.floor, draft)
-            draft = None
             on_step = None if task.on_draft is None else partial(growth.show, task.on_draft)
             policy = policy_for(self.config, leftmost=True)
             finish = denoise(partial(self._forward, task), block, policy, stop, on_step)[0]
@@ -203,6 +189,21 @@ class Infiller:
             if finish is not Finish.LENGTH or task.ends(growth.spell()[0]):
                 return Finish.LINE if finish is Finish.LENGTH else finish
         return Finish.LENGTH
+
+    def _branch_off(self, task: Task, candidates: Candidates) -> None:
+        """Where there is to be a choice: type on from where the best could have gone another way."""
+        best, n_lines, most = candidates.best(), task.question.max_lines, task.question.n_candidates - 1
+        if most < 1 or best is None or task.stopped() or not self._encode(task, self._nothing(task)):
+            return
+        path, heal = best.growth.token_ids, task.canvas.healed
+        logits_TV = self._type_forward(task, [task.canvas.prefix_ids[-1], *path], 0)
+        floor = candidates.least_confidence(WORTH_CHOOSING)
+        whole = path if not best.is_done else [*path, self.constraints.end_id]
+        beginnings = likeliest_branches(logits_TV.clone(), whole, self.constraints, heal, n_lines, most)
+        for beginning in beginnings:  # the longest first: each leaves the path's keys and values as far as the next
+            typewriter = self._typewriter(task)
+            typewriter.follow(logits_TV.clone(), beginning)
+            candidates.add(self._type(task, typewriter, len(beginning) - 1, floor))
 
     def _read_on(self, task: Task, candidates: Candidates) -> None:
         """Ask the trunk which of the likeliest middles the text behind follows best."""

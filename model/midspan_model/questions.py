@@ -54,6 +54,7 @@ class Question:
         proposals: middles from elsewhere, the best first; each is an answer if the model finds none that is likelier.
         neighbour: lines of another place that are like the prefix, to be read in front of it.
         draft: an earlier answer to the same question, to be mended.
+        n_candidates: so many different middles are wanted; more than one cost forwards of their own.
     """
 
     prefix: str
@@ -65,6 +66,7 @@ class Question:
     proposals: tuple[Proposal, ...] = ()
     neighbour: str = ""
     draft: Draft | None = None
+    n_candidates: int = 1
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class Middle:
         cost: forwards and context tokens.
         elapsed_ms: wall time.
         others: text and features of the middles that were less likely, for fitting a calibrator.
+        rivals: of these, those that came to their end and say something else, the likeliest first.
     """
 
     text: str
@@ -98,3 +101,4 @@ class Middle:
     cost: Cost
     elapsed_ms: float
     others: tuple[tuple[str, Features], ...] = field(default=())
+    rivals: tuple[Middle, ...] = field(default=())

@@ -144,6 +144,20 @@ class Typewriter:
                 self._take(logits_TV[row : row + 1], token_id)
         return self.typed
 
+    def follow(self, logits_TV: Tensor, token_ids: Sequence[int]) -> Typed:
+        """Take tokens as if they were typed, and be ready to type on behind them.
+
+        Args:
+            logits_TV: of the pending token and all of these but the last; what is not allowed is shut off in place.
+            token_ids: at least one; the keys and values of all but the last are there.
+        """
+        for row, token_id in enumerate(token_ids):
+            if not self._is_over:
+                self._take(logits_TV[row : row + 1], token_id)
+        self._n_known += len(token_ids)
+        self._pending = token_ids[-1]
+        return self.typed
+
     def _goes_on(self, floor: float) -> bool:
         return not self._is_over and self.typed.confidence > floor and len(self.typed.token_ids) < self._max_tokens
 

@@ -14,21 +14,15 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import re
-import subprocess
 import sys
-import tempfile
 import time
-import tomllib
-import warnings
-from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections import Counter
 from pathlib import Path
-from shutil import which
 
-from midspan_lsp.syntax.languages import language_id_of, parser_for
+from code_holes import code_files, cut_hole
 from midspan_lsp.syntax.validate import validate
 from midspan_lsp.types import Span, Verdict
+from second_parsers import CHECKS
 
 _BRACKETS = "()[]{}"
 _MOST_BYTES = 40_000
@@ -44,9 +38,9 @@ def main() -> None:
     arguments.add_argument("--out", type=Path, help="where disagreements are written")
     options = arguments.parse_args()
     rng = random.Random(options.seed)
-    files = _files(options.folders)
+    files = code_files(options.folders)
     languages = [
-        name for name in sorted(files) if name in _CHECKS and (not options.language or name in options.language)
+        name for name in sorted(files) if name in CHECKS and (not options.language or name in options.language)
     ]
     disagreements = []
     print(f"{'language':16}{'middles':>8}{'broken':>8}{'added':>8}{'left':>8}{'false alarms':>14}{'ms median':>11}")
@@ -71,23 +65,13 @@ def _row(name: str, counts: Counter[str], ms: float) -> None:
     )
 
 
-def _files(folders: list[Path]) -> dict[str, list[Path]]:
-    found: dict[str, list[Path]] = defaultdict(list)
-    for folder in folders:
-        for path in sorted(folder.rglob("*")):
-            language_id = language_id_of(path, "")
-            if language_id and path.is_file() and 200 < path.stat().st_size < _MOST_BYTES:
-                found[language_id].append(path)
-    return found
-
-
 def _measure(
     name: str, paths: list[Path], n_wanted: int, rng: random.Random
 ) -> tuple[Counter[str], list[float], list[dict[str, str]]]:
     counts: Counter[str] = Counter()
     times: list[float] = []
     found: list[dict[str, str]] = []
-    sound = _CHECKS[name]
+    sound = CHECKS[name]
     for path in paths:
         if counts["middles"] >= n_wanted:
             break
@@ -98,7 +82,7 @@ def _measure(
         if not sound(text, path):
             continue
         for _ in range(5):
-            hole = _cut(text, rng)
+            hole = cut_hole(text, rng)
             if hole is None or counts["middles"] >= n_wanted:
                 continue
             document = text[: hole.start] + text[hole.end :]
@@ -130,20 +114,6 @@ def _measure(
     return counts, times, found
 
 
-def _cut(text: str, rng: random.Random) -> Span | None:
-    """From a random place in a line to its end, or one to three lines further."""
-    breaks = [match.start() for match in re.finditer("\n", text)]
-    if len(breaks) < 6:
-        return None
-    line = rng.randrange(1, len(breaks) - 4)
-    start, end = breaks[line - 1] + 1, breaks[line]
-    indent = len(text[start:end]) - len(text[start:end].lstrip())
-    if not text[start:end].strip():
-        return None
-    place = rng.choice([start + indent, rng.randrange(start + indent, end)])
-    return Span(place, breaks[line + rng.choice([0, 0, 0, 1, 3])])
-
-
 def _spoilt(text: str, hole: Span, rng: random.Random) -> list[tuple[str, str]]:
     """What stood there, and the same spoilt in several ways."""
     middle = text[hole.start : hole.end]
@@ -168,90 +138,6 @@ def _spoilt(text: str, hole: Span, rng: random.Random) -> list[tuple[str, str]]:
     made.append(("another line", foreign))
     return made
 
-
-def _by_command(*command: str, ending: str = "", refused: str = "") -> Callable[[str, Path], bool] | None:
-    """A check by a program that is given a file; `refused` is what it says of a syntax error, if it says more."""
-    if which(command[0]) is None:
-        return None
-
-    def sound(text: str, path: Path) -> bool:
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / f"{path.stem or 'a'}{ending or path.suffix}"
-            copy.write_text(text, encoding="utf-8", newline="")
-            done = subprocess.run([*command, str(copy)], capture_output=True, text=True, check=False, errors="replace")
-        return re.search(refused, done.stderr + done.stdout) is None if refused else done.returncode == 0
-
-    return sound
-
-
-def _python(text: str, _path: Path) -> bool:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(text, "a.py", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError):
-        return False
-    return True
-
-
-def _json(text: str, _path: Path) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _toml(text: str, _path: Path) -> bool:
-    try:
-        tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return False
-    return True
-
-
-def _yaml() -> Callable[[str, Path], bool] | None:
-    try:
-        import yaml
-    except ImportError:
-        return None
-
-    def sound(text: str, _path: Path) -> bool:
-        try:
-            for _ in yaml.parse(text):
-                pass
-        except yaml.YAMLError:
-            return False
-        return True
-
-    return sound
-
-
-# what gcc says of names and types is not syntax; what is below is
-_GCC = (
-    r"fatal error|error: (?:expected|stray|missing terminating|unterminated|extraneous|'else' without"
-    r"|.* before '.*' token)"
-)
-_JAVAC = (
-    r"error: (?:.*expected|illegal start|class, interface|not a statement|reached end|unclosed|'\w+' without|orphaned"
-    r"|<identifier>|invalid method|illegal character|unnamed classes|empty character|unexpected)"
-)
-_ALL: dict[str, Callable[[str, Path], bool] | None] = {
-    "python": _python,
-    "json": _json,
-    "toml": _toml,
-    "yaml": _yaml(),
-    "javascript": _by_command("node", "--check", ending=".mjs"),
-    "go": _by_command("gofmt", "-e", "-l"),
-    "rust": _by_command("rustfmt", "--check", "--edition", "2021", "--config", "skip_children=true", refused=r"^error"),
-    "ruby": _by_command("ruby", "-c"),
-    "php": _by_command("php", "-l"),
-    "shellscript": _by_command("bash", "-n"),
-    "lua": _by_command("luac5.4", "-p"),
-    "c": _by_command("gcc", "-fsyntax-only", "-w", refused=_GCC),
-    "java": _by_command("javac", "-proc:none", "-implicit:none", refused=_JAVAC),
-}
-_CHECKS = {name: check for name, check in _ALL.items() if check is not None and parser_for(name) is not None}
 
 if __name__ == "__main__":
     sys.exit(main())

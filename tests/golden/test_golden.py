@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from midspan_lsp.syntax.repair import Drop, Keep, Plan, Remask, Truncate, plan
+from midspan_lsp.syntax.repair import next_draft, rejected, shorten
 from midspan_lsp.syntax.validate import validate
 from midspan_lsp.types import Candidate, Span, SyntaxReport, Verdict
 
 HERE = Path(__file__).parent
 
 
-KEYS = {"description", "language", "text", "verdict", "known_wrong", "tokens", "plan"}
+KEYS = {"description", "language", "text", "verdict", "known_wrong", "tokens", "plan", "shorter"}
 
 
 def cases(folder: str) -> list[Any]:
@@ -88,17 +88,14 @@ def test_repair(case: dict[str, Any]) -> None:
     assert not tokens or "".join(tokens) == marked.middle
     report = judge(marked.middle)
     assert report.error_spans == marked.at_fault
-    found = plan(report, candidate, lambda middle: judge(middle).verdict is not Verdict.BROKEN, may_remask=bool(tokens))
-    assert in_words(found, marked.middle, tokens) == case["plan"]
+    found = shorten(candidate, lambda middle: judge(middle).verdict is Verdict.VALID)
+    assert (plan_in_words(report, candidate, tokens), found) == (case["plan"], case.get("shorter", ""))
 
 
-def in_words(found: Plan, middle: str, tokens: list[str]) -> str:
-    match found:
-        case Keep():
-            return "keep"
-        case Truncate(end):
-            return f"truncate to {middle[:end]!r}"
-        case Remask(slots):
-            return f"remask {[tokens[slot] for slot in sorted(slots)]}"
-        case Drop():
-            return "drop"
+def plan_in_words(report: SyntaxReport, candidate: Candidate, tokens: list[str]) -> str:
+    if report.verdict is not Verdict.BROKEN:
+        return "keep"
+    if next_draft(report.error_spans, candidate, None, 1) is None:
+        return "nothing to mask"
+    found = rejected(report.error_spans, candidate)
+    return "go on" if found.is_unfinished else f"remask {[tokens[slot] for slot in sorted(found.slots)]}"

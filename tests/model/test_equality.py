@@ -340,7 +340,7 @@ def assert_same_but_cost(one: Middle, other: Middle) -> None:
 def test_a_mended_draft_keeps_what_is_not_masked(infiller: Infiller) -> None:
     first = infiller.infill(Question(PREFIX, SUFFIX, max_lines=50), Stop())
     assert first is not None
-    draft = Draft(first.token_ids, first.confidences, frozenset({2}))
+    draft = Draft(first.token_ids, first.confidences, frozenset({2}), {2: frozenset({first.token_ids[2]})})
     mended = infiller.infill(Question(PREFIX, SUFFIX, max_lines=50, draft=draft), Stop())
     assert mended is not None
     assert mended.token_ids[:2] == first.token_ids[:2]

@@ -79,6 +79,21 @@ def test_what_is_used_again_has_cost_nothing_and_says_which_way(answers: Answers
     assert same[0].stats == begun[0].stats == InfillStats()
 
 
+def test_each_of_several_texts_is_known_as_far_as_it_is_typed(answers: Answers) -> None:
+    several = replace(outcome("first"), others=(outcome("second"), outcome("fifth"), outcome("six")))
+    answers.add(place("g("), several, by_hand=True, is_cut=False)
+
+    def left(typed: str) -> list[str]:
+        found = answers.find(place("g(" + typed), by_hand=False)
+        return [] if found is None else [found[0].text, *(one.text for one in found[0].others)]
+
+    assert left("") == ["first", "second", "fifth", "six"]
+    assert left("fi") == ["rst", "fth"]
+    assert left("s") == ["econd", "ix"]
+    assert left("sec") == ["ond"]
+    assert left("secr") == []
+
+
 def test_several_lines_are_accepted_line_by_line_with_the_documents_own_ends() -> None:
     answers = Answers()
     answers.add(place("if x:\r\n    "), outcome("a()\n    b()"), by_hand=False, is_cut=False)
@@ -133,6 +148,12 @@ def test_who_asks_by_hand_is_not_put_off_by_an_automatic_silence(answers: Answer
     answers.add(place("g("), outcome("abc", Silence.UNSURE), by_hand=True, is_cut=False)
     assert answers.find(place("g("), by_hand=True) is not None
     assert answers.find(place("g("), by_hand=False) is not None
+
+
+def test_who_asks_by_hand_wants_to_choose(answers: Answers) -> None:
+    assert shown(answers, "f(wid", by_hand=True) is None
+    answers.add(place("f(wid"), outcome("th"), by_hand=True, is_cut=False)
+    assert shown(answers, "f(wid", by_hand=True) == "th"
 
 
 def test_what_time_cut_short_is_no_answer_for_who_gives_more_time(answers: Answers) -> None:

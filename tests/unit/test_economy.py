@@ -127,6 +127,16 @@ async def test_a_cancel_wastes_one_forward_at_most(desk: Desk) -> None:
     assert desk.engine.tally.n_forwards == before
 
 
+async def test_an_automatic_request_costs_what_one_question_costs(desk: Desk) -> None:
+    desk.type("x = ")
+    alone = await desk.backend.infill(InfillRequest(desk.text, AFTER, "plaintext", least=1e-9), CancellationToken())
+    before = desk.engine.tally.n_forwards
+    assert await desk.ask()
+    assert desk.engine.tally.n_forwards - before == alone.stats.n_forwards
+    several = InfillRequest(desk.text, AFTER, "plaintext", n_candidates=3)
+    assert (await desk.backend.infill(several, CancellationToken())).stats.n_forwards > alone.stats.n_forwards
+
+
 async def test_what_is_prepared_need_not_be_encoded_again(desk: Desk) -> None:
     desk.type("x")
     request = InfillRequest(desk.text, AFTER, "python")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from midspan_lsp.engine.cutting import cut_overlap_with_suffix, drop_repeated_line, trim_trailing_space
-from midspan_lsp.engine.filters import ADAPTERS, CUTS, Filter, apply_filters
+from midspan_lsp.engine.filters import ADAPTERS, CUTS, Filter, apply_filters, filter_middle
+from midspan_lsp.types import Span
 
 
 @pytest.mark.parametrize(
@@ -93,3 +96,40 @@ def test_each_alone_changes_nothing_the_second_time(one: Filter, middle: str, pr
 @given(texts, texts, texts)
 def test_cuts_give_back_a_beginning(one: Filter, middle: str, prefix: str, suffix: str) -> None:
     assert middle.startswith(one(middle, prefix, suffix))
+
+
+@settings(max_examples=300)
+@given(texts, texts, texts)
+def test_each_character_is_known_by_where_it_was(middle: str, prefix: str, suffix: str) -> None:
+    filtered = filter_middle(middle, prefix, suffix)
+    if not filtered.text:
+        return
+    assert len(filtered.origins) == len(filtered.text) + 1
+    assert list(filtered.origins) == sorted(filtered.origins)
+    assert all(
+        character == middle[origin] or (character.isspace() and (middle[origin].isspace()))
+        for character, origin in zip(filtered.text, filtered.origins, strict=False)
+        if origin < len(middle)
+    )
+    assert "".join(filtered.text.split()) in "".join(middle.split())
+    of_characters = [filtered.span(Span(place, place + 1)) for place in range(len(middle))]
+    assert all(one.end == following.start for one, following in pairwise(of_characters))
+    assert filtered.span(Span(0, len(middle))) == Span(0, len(filtered.text))
+
+
+@pytest.mark.parametrize(
+    ("middle", "prefix", "suffix", "of_middle", "now"),
+    [
+        ("return x + y", "    return ", "\n", Span(7, 8), Span(1, 2)),
+        ("return x + y", "    return ", "\n", Span(0, 4), Span(0, 0)),
+        ("x)", "f(", ")\n", Span(0, 1), Span(0, 1)),
+        ("x)", "f(", ")\n", Span(1, 2), Span(1, 1)),
+        ("  a = 1", "def f():\n    b = 2\n    ", "\n", Span(2, 3), Span(0, 1)),
+        ("if a:\n        b", "def f():\n\t", "\n\tc\n", Span(14, 15), Span(8, 9)),
+        ("if a:\n        b", "def f():\n\t", "\n\tc\n", Span(6, 14), Span(6, 8)),
+        ("a\nb", "x\r\n", "\r\n", Span(2, 3), Span(3, 4)),
+        ("abab", "x = 1\nabab", "", Span(0, 2), Span(0, 0)),
+    ],
+)
+def test_spans_move_with_their_text(middle: str, prefix: str, suffix: str, of_middle: Span, now: Span) -> None:
+    assert filter_middle(middle, prefix, suffix).span(of_middle) == now

@@ -63,7 +63,7 @@ async def test_a_cancelled_request_has_no_candidates(backend: LocalBackend) -> N
 
 async def test_a_draft_is_mended_where_it_is_masked(backend: LocalBackend) -> None:
     (first,) = (await backend.infill(REQUEST, CancellationToken())).candidates
-    draft = Draft(first.token_ids, first.confidences, frozenset({1}))
+    draft = Draft(first.token_ids, first.confidences, frozenset({1}), {1: frozenset({first.token_ids[1]})})
     (mended,) = (await backend.infill(replace(REQUEST, draft=draft), CancellationToken())).candidates
     assert mended.token_ids[0] == first.token_ids[0]
     assert mended.token_ids[1] != first.token_ids[1]
@@ -85,6 +85,34 @@ async def test_proposals_are_passed_on_and_the_chosen_one_is_named(
     response = await backend.infill(replace(REQUEST, max_lines=1, proposals=proposals), CancellationToken())
     assert [(one.text, one.score) for one in asked[0].proposals] == [(" + 1", 0.2), (" - 1", 0.1)]
     assert response.candidates[0].proposal == 1
+
+
+async def test_all_of_a_draft_and_how_many_are_wanted_is_passed_on_and_rivals_come_back(
+    backend: LocalBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    infiller = backend._infiller
+    assert infiller is not None
+    fill, asked = infiller.infill, []
+
+    def answer(question: Question, *rest: object) -> object:
+        asked.append(question)
+        middle = fill(question, *rest)  # type: ignore[arg-type]  # as the backend gives them
+        assert middle is not None
+        return replace(middle, rivals=(replace(middle, text="other", probability=0.25),))
+
+    monkeypatch.setattr(infiller, "infill", answer)
+    (first, *_) = (await backend.infill(REQUEST, CancellationToken())).candidates
+    n = len(first.token_ids)
+    draft = Draft(first.token_ids, first.confidences, frozenset({1, n}), {1: frozenset({101})}, frozenset({n}))
+    asked.clear()
+    response = await backend.infill(replace(REQUEST, draft=draft, n_candidates=3), CancellationToken())
+    (question,) = asked
+    assert question.n_candidates == 3
+    assert question.draft is not None
+    assert (question.draft.token_ids, question.draft.remask) == (draft.token_ids, draft.remask)
+    assert (question.draft.banned, question.draft.unfinished) == (draft.banned, draft.unfinished)
+    assert [one.text for one in response.candidates][1:] == ["other"]
+    assert response.candidates[1].probability == 0.25
 
 
 async def test_cancelling_the_task_sets_the_token(backend: LocalBackend) -> None:

@@ -15,7 +15,8 @@ from midspan_lsp.engine.edits import end_of_edit
 from midspan_lsp.engine.pipeline import Engine
 from midspan_lsp.errors import BadResponse
 from midspan_lsp.types import CancellationToken, InfillRequest, InfillStats, Trigger
-from test_pipeline import ScriptedBackend, candidate, document, turns
+from scripted_backend import ScriptedBackend, candidate, document
+from test_pipeline import turns
 
 TEXT = "def f(x):\n    return x\n\n\nprint(f(1))\n"
 EDITED = TEXT.replace("return x", "return x + ")

@@ -20,7 +20,7 @@ from midspan_lsp.engine.pipeline import Engine
 from midspan_lsp.engine.recall import Recall
 from midspan_lsp.memory.memory import ProjectMemory
 from midspan_lsp.types import CancellationToken, Proposal, Source, Trigger
-from test_pipeline import ScriptedBackend, candidate
+from scripted_backend import ScriptedBackend, candidate
 
 CALL = "def handler(request):\n    payload = request.read_everything("
 REST = "limit=4096, strict=True)"
@@ -98,7 +98,7 @@ async def test_a_middle_of_the_project_tells_its_source(tmp_path: Path) -> None:
     await recall.aclose()
 
 
-async def test_a_repair_has_no_proposals_and_keeps_the_source(tmp_path: Path) -> None:
+async def test_a_repair_is_told_of_the_proposals_and_keeps_the_source(tmp_path: Path) -> None:
     put(tmp_path, "a.py")
     recall = patient()
     await read(recall, tmp_path)
@@ -109,7 +109,7 @@ async def test_a_repair_has_no_proposals_and_keeps_the_source(tmp_path: Path) ->
     assert outcome.source is not None
     assert backend.requests[0].proposals
     assert backend.requests[1].draft is not None
-    assert backend.requests[1].proposals == ()
+    assert backend.requests[1].proposals == backend.requests[0].proposals
     await recall.aclose()
 
 

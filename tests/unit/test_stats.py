@@ -17,7 +17,7 @@ from midspan_lsp.engine.recall import Recall
 from midspan_lsp.memory.memory import ProjectMemory
 from midspan_lsp.memory.usage import Usage, add_usage, read_usage
 from midspan_lsp.types import Candidate, Trigger
-from test_pipeline import ScriptedBackend
+from scripted_backend import ScriptedBackend
 
 CALL = "def handler(request):\n    payload = request.read_everything("
 REST = "limit=4096, strict=True)"

@@ -131,7 +131,8 @@ class LocalBackend:
         )
         if failed:
             raise failed[0]
-        return InfillResponse(() if middle is None else (candidate_of(middle),), stats)
+        found = () if middle is None else (middle, *middle.rivals)
+        return InfillResponse(tuple(map(candidate_of, found)), stats)
 
     def _prefill(self, request: InfillRequest, token: CancellationToken) -> InfillStats:
         from midspan_model.infilling import Infiller  # noqa: PLC0415

@@ -28,7 +28,8 @@ def question_of(request: InfillRequest) -> Question:
         language_id=request.language_id,
         proposals=tuple(Proposal(one.text, one.score) for one in request.proposals),
         neighbour=request.neighbour,
-        draft=draft and Draft(draft.token_ids, draft.confidences, draft.remask),
+        draft=draft and Draft(draft.token_ids, draft.confidences, draft.remask, draft.banned, draft.unfinished),
+        n_candidates=request.n_candidates,
     )
 
 

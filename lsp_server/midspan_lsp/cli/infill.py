@@ -108,6 +108,9 @@ def _as_text(outcome: Outcome, folder: Path | None, *, explain: bool) -> str:
         f"syntax: {outcome.verdict.value}",
     ]
     lines = [f"[{', '.join(facts)}]"]
+    if explain and outcome.mended:
+        rounds = f", after {outcome.n_rounds} rounds" if outcome.n_rounds else ""
+        lines.append(f"[the first draft would have broken the syntax; instead {outcome.mended.value}{rounds}]")
     if explain and outcome.text:
         place = outcome.source and _place(outcome.source, folder)
         lines.append(f"[from the project: {place[0]}:{place[1]}]" if place else "[the model's own]")
@@ -126,6 +129,8 @@ def _as_json(outcome: Outcome, folder: Path | None) -> dict[str, object]:
         "n_encoded_tokens": outcome.stats.n_encoded_tokens,
         "elapsed_ms": round(outcome.stats.elapsed_ms, 1),
         "verdict": outcome.verdict.value,
+        "mended": outcome.mended and outcome.mended.value,
+        "n_rounds": outcome.n_rounds,
         "shown": outcome.silence is None,
         "silence": outcome.silence and outcome.silence.value,
     }

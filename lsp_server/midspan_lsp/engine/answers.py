@@ -39,15 +39,13 @@ class Answer:
     Attributes:
         place: where it was given.
         outcome: it.
-        by_hand: whether somebody asked by hand, and so gave it more time and a lower bar.
-        is_cut: whether time was up before it was complete.
+        by_hand: whether somebody asked by hand, and so gave it more time and a lower bar, and wanted to choose.
         at_s: when.
     """
 
     place: Place
     outcome: Outcome
     by_hand: bool
-    is_cut: bool
     at_s: float
 
 
@@ -77,8 +75,7 @@ class Answers:
     def find(self, place: Place, *, by_hand: bool) -> tuple[Outcome, bool] | None:
         """The outcome at a place, as far as it is known, and whether some of it has been typed since.
 
-        What is asked by hand is not answered by less: neither by a silence nor by what was cut short where nobody
-        asked by hand.
+        What is asked by hand is not answered by less: where nobody asked by hand there is nothing to choose from.
         """
         place = _with_plain_ends(place)
         for answer in reversed(self._answers):
@@ -100,7 +97,7 @@ class Answers:
             return
         place = _with_plain_ends(place)
         self._answers = [one for one in self._answers if beside or one.place != place][-self._size + 1 :]
-        self._answers.append(Answer(place, replace(outcome, later=None), by_hand, is_cut, self._now_s()))
+        self._answers.append(Answer(place, replace(outcome, later=None), by_hand, self._now_s()))
 
     def forget(self, uri: str) -> None:
         """A document was closed."""
@@ -108,23 +105,30 @@ class Answers:
 
     def _is_good(self, answer: Answer, by_hand: bool) -> bool:
         is_silence = answer.outcome.silence is not None
-        if by_hand and not answer.by_hand and (is_silence or answer.is_cut):
+        if by_hand and not answer.by_hand:
             return False
         return not is_silence or self._now_s() - answer.at_s < self._silence_life_s
 
 
 def _rest(outcome: Outcome, then: Place, now: Place) -> Outcome | None:
-    """What is left of an outcome if all that has happened since is that its text was begun; None otherwise."""
+    """What is left of an outcome if all that has happened since is that a text of it was begun; None otherwise."""
     closers = _closers(then.suffix, now.suffix)
     if then.uri != now.uri or closers is None or not now.prefix.startswith(then.prefix):
         return None
     typed = now.prefix[len(then.prefix) :]
     if not typed:
         return replace(outcome, stats=InfillStats()) if then == now else None
+    found = (_begun(one, typed, closers) for one in (outcome, *outcome.others))
+    left = [one for one in found if one is not None]
+    return replace(left[0], others=tuple(left[1:])) if left else None
+
+
+def _begun(outcome: Outcome, typed: str, closers: str) -> Outcome | None:
+    """What is left of one text behind what was typed of it, without the brackets that the editor has closed."""
     text = _with_plain_ends_in(outcome.text)
     rest = text[len(typed) :].removesuffix(closers)
     is_begun = outcome.silence is None and text.startswith(typed) and text.endswith(rest + closers) and rest.strip()
-    return replace(outcome, text=rest, stats=InfillStats()) if is_begun else None
+    return replace(outcome, text=rest, stats=InfillStats(), others=()) if is_begun else None
 
 
 def _closers(then: str, now: str) -> str | None:

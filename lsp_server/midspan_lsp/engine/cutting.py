@@ -86,16 +86,9 @@ def cut_overlap_with_suffix(middle: str, prefix: str, suffix: str) -> str:
     repeated word is cut where that adds no flaw.
     """
     before, rest = last_line(prefix), first_line(suffix).rstrip()
-    wanted, head = middle.rstrip(), rest.lstrip()
-    overlaps = [n for n in range(1, min(len(head), len(wanted)) + 1) if wanted.endswith(head[:n])]
-    best, fewest = middle, _n_flaws(before + middle + rest)
-    for n in overlaps:
-        cut = wanted[:-n] if rest == head else wanted[:-n].rstrip()
-        n_flaws = _n_flaws(before + cut + rest)
-        repeats_word = _WORD.search(head[:n]) is not None
-        if n_flaws < fewest or (n_flaws == fewest and (repeats_word or best != middle)):
-            best, fewest = cut, n_flaws
-    return best
+    while (cut := _without_overlap(middle, before, rest)) != middle:
+        middle = cut
+    return middle
 
 
 def cut_lines_of_suffix(middle: str, prefix: str, suffix: str) -> str:
@@ -123,6 +116,20 @@ def drop_repeated_line(middle: str, prefix: str, suffix: str) -> str:
     if first_line(suffix).strip() or not says_something(line):
         return middle
     return "" if line.rstrip() in {line_below(suffix).rstrip(), line_above(prefix).rstrip()} else middle
+
+
+def _without_overlap(middle: str, before: str, rest: str) -> str:
+    """The same, as far as one overlap goes."""
+    wanted, head = middle.rstrip(), rest.lstrip()
+    overlaps = [n for n in range(1, min(len(head), len(wanted)) + 1) if wanted.endswith(head[:n])]
+    best, fewest = middle, _n_flaws(before + middle + rest)
+    for n in overlaps:
+        cut = wanted[:-n] if rest == head else wanted[:-n].rstrip()
+        n_flaws = _n_flaws(before + cut + rest)
+        repeats_word = _WORD.search(head[:n]) is not None
+        if n_flaws < fewest or (n_flaws == fewest and (repeats_word or best != middle)):
+            best, fewest = cut, n_flaws
+    return best
 
 
 def _is_word(character: str) -> bool:

@@ -1,32 +1,32 @@
-"""One middle: the project's memory, the model, filters, syntax gate, and one mending if the gate says no."""
+"""One middle, or several to choose from: the project's memory, the model, filters, syntax gate, and mending."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine, Sequence
 from dataclasses import replace
 
 from midspan_lsp.backends.base import InfillBackend
 from midspan_lsp.context.shape import Shape
 from midspan_lsp.documents import DocumentSnapshot
-from midspan_lsp.engine.filters import apply_filters
-from midspan_lsp.engine.outcome import STOPPED, Outcome, Silence, Tally
+from midspan_lsp.engine.judging import Judge, Judged
+from midspan_lsp.engine.mending import Mender, Mending
+from midspan_lsp.engine.outcome import STOPPED, Mended, Outcome, Silence, Tally
 from midspan_lsp.engine.recall import Recall
-from midspan_lsp.syntax.repair import Remask, Truncate, plan
-from midspan_lsp.syntax.validate import validate
 from midspan_lsp.types import (
     CancellationToken,
     Candidate,
-    Draft,
     InfillRequest,
     InfillResponse,
-    InfillStats,
     Source,
-    Span,
     StepObserver,
-    SyntaxReport,
     Verdict,
 )
+
+LEAST_CHOICE = 0.01
+"""The least probability of what is shown beside the best where somebody wants to choose."""
+LEAST_MENDED = 0.05
+"""The least probability of what is mended, and of what is shown then, however little is asked for."""
 
 
 class Filler:
@@ -76,90 +76,58 @@ class Filler:
             self._recall.drafts(snapshot, offset, shape), self._recall.neighbour(snapshot, offset)
         )
         request = replace(request, proposals=proposals, neighbour=neighbour)
-        outcome, candidate, report = await self._ask(request, snapshot, offset, token, on_step)
-        if candidate is None or outcome.silence is not Silence.BROKEN:
-            return outcome
-
-        def valid(text: str) -> bool:
-            return _judge(snapshot, offset, text).verdict is not Verdict.BROKEN
-
-        may_remask = self._backend.capabilities.can_remask and not token.expired()
-        action = await asyncio.to_thread(plan, report, candidate, valid, may_remask)
-        if isinstance(action, Truncate):
-            return replace(outcome, text=candidate.text[: action.end], verdict=Verdict.VALID, silence=None)
-        if isinstance(action, Remask):
-            draft = Draft(candidate.token_ids, candidate.confidences, action.slots)
-            request = replace(request, draft=draft, proposals=())
-            mended, _, _ = await self._ask(request, snapshot, offset, token, on_step)
-            best = mended if mended.silence is None else outcome
-            stats = _sum(outcome.stats, mended.stats)
-            outcome = replace(best, stats=stats, source=outcome.source, later=outcome.later)
-        return outcome
-
-    async def _ask(
-        self,
-        request: InfillRequest,
-        snapshot: DocumentSnapshot,
-        offset: int,
-        token: CancellationToken,
-        on_step: StepObserver | None,
-    ) -> tuple[Outcome, Candidate | None, SyntaxReport]:
-        """Ask the backend once and judge its best middle: the outcome, and the filtered candidate with its report."""
-        report = SyntaxReport(Verdict.NO_OPINION)
         if token.cancelled():  # while the memory was asked
-            return STOPPED, None, report
-        response = await self._counted(self._backend.infill(request, token, on_step), token)
+            return STOPPED
+
+        def ask(asked: InfillRequest) -> Awaitable[InfillResponse]:
+            return self._counted(self._backend.infill(asked, token, on_step), token)
+
+        response = await ask(request)
         if token.cancelled() or not response.candidates:
-            return replace(STOPPED, stats=response.stats, later=response.later), None, report
-        return await self._first_that_passes(response, request, snapshot, offset)
-
-    async def _first_that_passes(
-        self, response: InfillResponse, request: InfillRequest, snapshot: DocumentSnapshot, offset: int
-    ) -> tuple[Outcome, Candidate | None, SyntaxReport]:
-        """The first candidate that is to be shown; else the first that is broken, for mending; else the first."""
-        judged: list[tuple[Outcome, Candidate, SyntaxReport]] = []
-        for drafted in response.candidates:
-            one = await self._judged(drafted, response, request, snapshot, offset)
-            if one[0].silence is None:
-                return one
-            judged.append(one)
-        return next((one for one in judged if one[0].silence is Silence.BROKEN), judged[0])
-
-    async def _judged(
-        self,
-        drafted: Candidate,
-        response: InfillResponse,
-        request: InfillRequest,
-        snapshot: DocumentSnapshot,
-        offset: int,
-    ) -> tuple[Outcome, Candidate, SyntaxReport]:
-        """A candidate's outcome, and the candidate filtered, with its report."""
-        report = SyntaxReport(Verdict.NO_OPINION)
-        candidate = replace(drafted, text=apply_filters(drafted.text, request.prefix, request.suffix))
-        silence = None
-        if not candidate.text:
-            silence = Silence.BLANK
-        elif candidate.probability < (request.least or self._least):
-            silence = Silence.UNSURE
-        if candidate.text:
-            report = await asyncio.to_thread(_judge, snapshot, offset, candidate.text)
-        if silence is None and report.verdict is Verdict.BROKEN:
-            silence = Silence.BROKEN
-        text, source = candidate.text or drafted.text, _source(request, candidate)
-        outcome = Outcome(
-            text, candidate.probability, report.verdict, silence, response.stats, source, later=response.later
-        )
-        return outcome, candidate, report
+            return replace(STOPPED, stats=response.stats, later=response.later)
+        judge = Judge(request, snapshot, offset)
+        drafted, *rivals = response.candidates
+        first = await judge.judge(drafted)
+        least = request.least or self._least
+        outcome = _outcome(request, first, least, response)
+        if outcome.silence in {Silence.BLANK, Silence.UNSURE}:
+            shown = await self._first_shown(rivals, request, judge, least, response)
+            return shown or (replace(outcome, text=drafted.text) if outcome.silence is Silence.BLANK else outcome)
+        if outcome.silence is Silence.BROKEN and outcome.probability >= LEAST_MENDED:
+            asked = replace(request, least=max(least, LEAST_MENDED))
+            mender = Mender(judge, ask if self._backend.capabilities.can_remask else None)
+            outcome = _mended(outcome, await mender.mend(first, rivals, asked, token), asked)
+            if token.cancelled():
+                return replace(STOPPED, stats=outcome.stats)
+        if request.n_candidates > 1 and outcome.silence is None:
+            found = [_outcome(request, await judge.judge(one), LEAST_CHOICE, InfillResponse()) for one in rivals]
+            return replace(outcome, others=_others(outcome, found, request.n_candidates - 1))
+        return outcome
 
     async def better(
         self, outcome: Outcome, request: InfillRequest, snapshot: DocumentSnapshot, offset: int
     ) -> Outcome | None:
         """What comes of the answer that was still to come with an outcome; None if it would not be shown."""
         response = await outcome.later if outcome.later is not None else InfillResponse()
-        if not response.candidates:
-            return None
-        judged, _, _ = await self._first_that_passes(response, request, snapshot, offset)
-        return judged if judged.silence is None and judged.text != outcome.text else None
+        judge, least = Judge(request, snapshot, offset), request.least or self._least
+        found = await self._first_shown(response.candidates, request, judge, least, response)
+        return found if found is not None and found.text != outcome.text else None
+
+    async def _first_shown(
+        self,
+        candidates: Sequence[Candidate],
+        request: InfillRequest,
+        judge: Judge,
+        least: float,
+        response: InfillResponse,
+    ) -> Outcome | None:
+        """What comes of the first that is likely enough, not blank and not broken."""
+        for candidate in candidates:
+            if candidate.probability >= least:
+                found = _outcome(request, await judge.judge(candidate), least, response)
+                if found.silence is None:
+                    return found
+        return None
 
     async def _counted(self, call: Coroutine[None, None, InfillResponse], token: CancellationToken) -> InfillResponse:
         """The same, counted even if nobody waits for it any more: its token ends it."""
@@ -173,8 +141,35 @@ class Filler:
         return await asyncio.shield(task)
 
 
-def _judge(snapshot: DocumentSnapshot, offset: int, middle: str) -> SyntaxReport:
-    return validate(snapshot.text, Span(offset, offset), middle, snapshot.language_id, snapshot.uri)
+def _outcome(request: InfillRequest, judged: Judged, least: float, response: InfillResponse) -> Outcome:
+    """What comes of a candidate as it is."""
+    candidate, verdict, silence = judged.candidate, judged.report.verdict, None
+    if not candidate.text:
+        silence = Silence.BLANK
+    elif candidate.probability < least:
+        silence = Silence.UNSURE
+    elif verdict is Verdict.BROKEN:
+        silence = Silence.BROKEN
+    source, stats, later = _source(request, candidate), response.stats, response.later
+    return Outcome(candidate.text, candidate.probability, verdict, silence, stats, source, later)
+
+
+def _mended(broken: Outcome, mending: Mending, request: InfillRequest) -> Outcome:
+    """What comes of a broken one; it stays what it is if there is nothing valid."""
+    stats = broken.stats + mending.stats
+    if mending.best is None:
+        return replace(broken, stats=stats, n_rounds=mending.n_rounds)
+    outcome = _outcome(request, mending.best, request.least, InfillResponse(stats=stats, later=broken.later))
+    source = outcome.source if mending.how is Mended.RIVAL else broken.source
+    return replace(outcome, source=source, mended=mending.how, n_rounds=mending.n_rounds)
+
+
+def _others(best: Outcome, found: list[Outcome], most: int) -> tuple[Outcome, ...]:
+    """What may be shown beside the best, the likely first: nothing twice, and nothing less surely valid."""
+    verdicts = {best.verdict, Verdict.VALID}
+    ranked = sorted(found, key=lambda one: one.probability, reverse=True)
+    by_text = {one.text: one for one in reversed(ranked) if one.silence is None and one.verdict in verdicts}
+    return tuple(one for one in ranked if by_text.get(one.text) is one and one.text != best.text)[:most]
 
 
 def _source(request: InfillRequest, candidate: Candidate) -> Source | None:
@@ -182,12 +177,3 @@ def _source(request: InfillRequest, candidate: Candidate) -> Source | None:
         return None
     proposal = request.proposals[candidate.proposal]
     return Source(proposal.source_path, proposal.source_line)
-
-
-def _sum(first: InfillStats, second: InfillStats) -> InfillStats:
-    return InfillStats(
-        first.n_forwards + second.n_forwards,
-        first.n_encoded_tokens + second.n_encoded_tokens,
-        first.n_cached_tokens + second.n_cached_tokens,
-        first.elapsed_ms + second.elapsed_ms,
-    )

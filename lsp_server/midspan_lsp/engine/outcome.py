@@ -18,6 +18,14 @@ class Silence(Enum):
     BROKEN = "would break the syntax"
 
 
+class Mended(Enum):
+    """What is shown instead of a middle that would have broken the syntax."""
+
+    RIVAL = "the next likely middle"
+    REMASKED = "mended under its fault"
+    SHORTER = "cut before its fault"
+
+
 @dataclass(frozen=True)
 class Outcome:
     """All that is known of one answer, shown or not.
@@ -30,6 +38,9 @@ class Outcome:
         stats: cost of all backend calls.
         source: where in the project it is from, even if it was mended since; None: the model's own.
         later: as of the backend's answer.
+        mended: how, if the best draft would have broken the syntax.
+        n_rounds: of masking again.
+        others: what else is to be shown, if that was asked for; best first.
     """
 
     text: str
@@ -39,6 +50,9 @@ class Outcome:
     stats: InfillStats
     source: Source | None = None
     later: Awaitable[InfillResponse] | None = field(default=None, compare=False)
+    mended: Mended | None = None
+    n_rounds: int = 0
+    others: tuple[Outcome, ...] = ()
 
 
 STOPPED = Outcome("", 0.0, Verdict.NO_OPINION, Silence.STOPPED, InfillStats())

@@ -26,6 +26,9 @@ from midspan_lsp.memory.secrets import is_secret_file
 from midspan_lsp.syntax import validate
 from midspan_lsp.types import CancellationToken, InfillRequest, Span, StepObserver, Suggestion, Trigger
 
+N_CANDIDATES = 3
+"""Most middles to choose from where somebody asks by hand."""
+
 
 class Engine:
     """Answers requests from one backend. Belongs to one event loop.
@@ -109,7 +112,7 @@ class Engine:
         trigger: Trigger,
         token: CancellationToken | None = None,
     ) -> list[Suggestion]:
-        """What to show at a cursor, best first; often nothing.
+        """What to show at a cursor, best first; often nothing, and more than one only if asked by hand.
 
         A newer request of the same kind for the same document ends an older one, which then answers nothing; so does
         the cancelling of the task that awaits this. What is known already is answered at once.
@@ -117,7 +120,8 @@ class Engine:
         Raises:
             InfillError: the backend failed.
         """
-        request = self._request(snapshot, offset, self._least(trigger))
+        n_candidates = N_CANDIDATES if trigger is Trigger.INVOKED else 1
+        request = replace(self._request(snapshot, offset, self._least(trigger)), n_candidates=n_candidates)
         if not self.ready:
             self._expect(snapshot, offset)
             return []
@@ -131,7 +135,10 @@ class Engine:
         if outcome.silence is not None:
             return []
         place, stats = Span(offset, offset), outcome.stats
-        return [Suggestion(outcome.text, place, outcome.probability, outcome.verdict, stats, outcome.source)]
+        return [
+            Suggestion(one.text, place, one.probability, one.verdict, stats, one.source)
+            for one in (outcome, *outcome.others)
+        ]
 
     async def infill(
         self,

@@ -123,6 +123,18 @@ def _brace_on_next_line(node: Node, _source: bytes) -> Node | None:
     return node if head is not None and node.start_point.row > head.end_point.row else None
 
 
+def _in_a_body(node: Node, _source: bytes) -> Node | None:
+    """Refuses a constructor's initialisers where its definition stands in a function's body."""
+    above = node.parent.parent if node.parent is not None else None
+    return node if above is not None and above.type == "compound_statement" else None
+
+
+def _plain_expression(node: Node, source: bytes) -> Node | None:
+    """Refuses an expression in the place of a declaration, unless it looks like Template Haskell."""
+    text = source[node.start_byte : node.end_byte]
+    return None if node.has_error or any(sign in text for sign in b"'$[") else node
+
+
 @dataclass(frozen=True)
 class Rules:
     """What a language refuses, by kind of node: whatever follows, or if nothing more follows."""
@@ -163,7 +175,8 @@ RULES: dict[str, Rules] = {
     "java": Rules(wrong=_TOP, unfinished=_TRY),
     "csharp": Rules(unfinished=_TRY),
     "c": Rules(wrong=_TOP),
-    "cpp": Rules(wrong=_TOP),
+    "cpp": Rules(wrong={**_TOP, "field_initializer_list": _in_a_body}),
+    "haskell": Rules(unfinished={"top_splice": _plain_expression}),
     "go": Rules(
         wrong={
             "block": _brace_on_next_line,
