@@ -163,3 +163,26 @@ def test_a_closed_document_is_forgotten(answers: Answers) -> None:
     answers.add(place("f(", uri="file:///b.py"), outcome("1"), by_hand=False, is_cut=False)
     answers.forget(URI)
     assert (shown(answers, "f(wid"), shown(answers, "f(", uri="file:///b.py")) == (None, "1")
+
+
+@pytest.mark.parametrize("suffix", ["", "\n", "\nnext = 1\n", "  \n"])
+def test_what_was_taken_whole_asks_for_no_more(answers: Answers, suffix: str) -> None:
+    answers.add(place("size = ", suffix), outcome("width * height"), by_hand=False, is_cut=False)
+    found = answers.find(place("size = width * height", suffix), by_hand=False)
+    assert found is not None
+    assert found[0].silence is Silence.UNWANTED
+    assert answers.find(place("size = width * height", suffix), by_hand=True) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "suffix"),
+    [("width * ", "\n"), ("area(", "\n"), ("area(", ")\n"), ("width", " * height\n"), ("if x:", "\n")],
+)
+def test_what_goes_on_asks_for_more(answers: Answers, text: str, suffix: str) -> None:
+    answers.add(place("size = ", suffix), outcome(text), by_hand=False, is_cut=False)
+    assert answers.find(place("size = " + text, suffix), by_hand=False) is None
+
+
+def test_what_was_cut_short_is_asked_for_more(answers: Answers) -> None:
+    answers.add(place("size = ", "\n"), outcome("width"), by_hand=False, is_cut=True)
+    assert answers.find(place("size = width", "\n"), by_hand=False) is None

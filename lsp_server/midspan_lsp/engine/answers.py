@@ -11,6 +11,8 @@ from midspan_lsp.types import InfillStats
 
 SIZE = 64
 SILENCE_LIFE_S = 5.0
+_DONE = Silence.UNWANTED
+_GOES_ON = frozenset("([{,=+-*/.&|<:\\")
 _CLOSERS, _MAX_CLOSERS = frozenset(")]}\"'`"), 3
 
 
@@ -85,6 +87,8 @@ class Answers:
             outcome = _rest(answer.outcome, answer.place, place)
             if outcome is None or not self._is_good(answer, by_hand):
                 continue
+            if outcome.silence is _DONE and (by_hand or answer.is_cut):
+                continue
             self._answers.remove(answer)
             self._answers.append(answer)
             return outcome, place != answer.place
@@ -119,8 +123,15 @@ def _rest(outcome: Outcome, then: Place, now: Place) -> Outcome | None:
         return replace(outcome, stats=InfillStats()) if then == now else None
     text = _with_plain_ends_in(outcome.text)
     rest = text[len(typed) :].removesuffix(closers)
+    if outcome.silence is None and typed == text and not closers and _ends_its_line(text, now.suffix):
+        return replace(outcome, text="", silence=_DONE, stats=InfillStats())
     is_begun = outcome.silence is None and text.startswith(typed) and text.endswith(rest + closers) and rest.strip()
     return replace(outcome, text=rest, stats=InfillStats()) if is_begun else None
+
+
+def _ends_its_line(text: str, suffix: str) -> bool:
+    """Whether nothing more is wanted behind what was shown and taken: it was all that there was to say."""
+    return not suffix.partition("\n")[0].strip() and text.rstrip()[-1:] not in _GOES_ON
 
 
 def _closers(then: str, now: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
 from functools import partial
 
@@ -12,12 +13,15 @@ from midspan_lsp.context.shape import middle_shape
 from midspan_lsp.context.window import window
 from midspan_lsp.documents import DocumentSnapshot
 from midspan_lsp.engine.answers import Answers, Place
+from midspan_lsp.engine.asking import reason_not_to_ask
 from midspan_lsp.engine.edits import end_of_edit
+from midspan_lsp.engine.feedback import Feedback
 from midspan_lsp.engine.filling import Filler
 from midspan_lsp.engine.latest import LatestWins
-from midspan_lsp.engine.outcome import STOPPED, Outcome, Tally
+from midspan_lsp.engine.outcome import STOPPED, Outcome, Silence, Tally
 from midspan_lsp.engine.prefetch import QUIET_S, Prefetch
 from midspan_lsp.engine.recall import Recall
+from midspan_lsp.errors import InfillError
 from midspan_lsp.syntax import validate
 from midspan_lsp.types import CancellationToken, InfillRequest, Span, StepObserver, Suggestion, Trigger
 
@@ -29,17 +33,26 @@ class Engine:
         backend: the model.
         settings: the editor's.
         recall: the project's memory; None: there is none.
+        feedback: counts what becomes of requests; None: nobody does.
         quiet_s: after so long without a word of the editor the context of the next request is prepared.
 
     Attributes:
         recall: the project's memory, which is to be told what happens to files and folders.
+        feedback: is to be told what was accepted, and where nothing was asked.
         tally: what was done so far.
     """
 
     def __init__(
-        self, backend: InfillBackend, settings: Settings, recall: Recall | None = None, *, quiet_s: float = QUIET_S
+        self,
+        backend: InfillBackend,
+        settings: Settings,
+        recall: Recall | None = None,
+        feedback: Feedback | None = None,
+        *,
+        quiet_s: float = QUIET_S,
     ) -> None:
         self.recall = recall or Recall(MemorySettings(enabled=False))
+        self.feedback = feedback or Feedback(enabled=False)
         self.tally = Tally()
         self._backend = backend
         self._settings = settings
@@ -105,14 +118,20 @@ class Engine:
         request = self._request(snapshot, offset, self._least(trigger))
         if not self.ready:
             self._expect(snapshot, offset)
+            self.feedback.silent(snapshot.language_id, Silence.LOADING)
             return []
         token = token or self._new_token(trigger)
         kind = "menu" if trigger is Trigger.MENU else "ghost text"  # an editor may ask for both at once
         self._latest.start(snapshot.uri, kind, token)
+        outcome, began_s = STOPPED, time.monotonic()
         try:
             outcome = await self._answer(request, snapshot, offset, trigger, token)
+        except InfillError:
+            outcome = replace(STOPPED, silence=Silence.FAILED)
+            raise
         finally:
             self._latest.finish(snapshot.uri, kind, token)
+            self.feedback.answered(snapshot.language_id, outcome, 1e3 * (time.monotonic() - began_s))
         if outcome.silence is not None:
             return []
         place, stats = Span(offset, offset), outcome.stats
@@ -146,6 +165,7 @@ class Engine:
         if is_renewed:
             old_recall, self.recall = self.recall, self.recall.renewed(settings.memory, count=settings.stats.enabled)
             await old_recall.aclose()
+        self.feedback.enable(enabled=settings.stats.enabled)
         self._filler = Filler(self._backend, self.recall, self.tally, self._least(Trigger.AUTOMATIC))
         return is_renewed
 
@@ -153,7 +173,7 @@ class Engine:
         """End all requests, the memory and the backend."""
         self._latest.cancel_all()
         self._prefetch.pause()
-        await asyncio.gather(self.recall.aclose(), self._backend.aclose())
+        await asyncio.gather(self.recall.aclose(), self.feedback.aclose(), self._backend.aclose())
 
     def _least(self, trigger: Trigger) -> float:
         """The least probability of what is shown; who asks by hand sees more."""
@@ -195,6 +215,10 @@ class Engine:
             self.tally.n_typed_through += is_begun
             self.tally.n_repeated += not is_begun
             return outcome
+        if not by_hand and (silence := await reason_not_to_ask(request, snapshot, offset, self._settings.completion)):
+            return replace(STOPPED, silence=silence)
+        if token.cancelled():
+            return STOPPED
         self._prefetch.pause()
         self._running[place] = done = asyncio.get_running_loop().create_future()
         try:
