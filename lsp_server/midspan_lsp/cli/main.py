@@ -64,7 +64,12 @@ def _parser() -> argparse.ArgumentParser:
     serve = add("serve", "run the language server (an editor starts this)")
     where = serve.add_mutually_exclusive_group()
     where.add_argument("--stdio", action="store_true", help="talk over standard input and output (the default)")
-    where.add_argument("--tcp", metavar="HOST:PORT", help="listen on a TCP address instead")
+    where.add_argument("--tcp", metavar="[HOST:]PORT", help="wait for one editor on a TCP address (of this machine)")
+    where.add_argument("--websocket", metavar="[HOST:]PORT", help="the same for a WebSocket")
+    serve.add_argument("--allow-remote", action="store_true", help="let other machines connect: there is no password")
+    serve.add_argument(
+        "--allow-origin", action="append", default=[], metavar="URL", help="let this web page connect (WebSocket)"
+    )
     serve.set_defaults(command=_serve)
 
     infill = add("infill", "fill the middle at one place of a file")
@@ -117,9 +122,9 @@ def _parser() -> argparse.ArgumentParser:
 def _serve(options: argparse.Namespace) -> int:
     # the protocol's classes all stay, and looking for garbage among them slows the start; `lsp.serve` ends this
     gc.disable()
-    from midspan_lsp.cli.serve import run  # noqa: PLC0415
+    from midspan_lsp.cli.serve import Options, run  # noqa: PLC0415
 
-    return run(options.tcp)
+    return run(Options(options.tcp, options.websocket, options.allow_remote, tuple(options.allow_origin)))
 
 
 def _infill(options: argparse.Namespace) -> int:
