@@ -26,6 +26,8 @@ class CompletionSettings:
         max_lines: most lines of a middle where the place of the cursor asks for several; 1: never more than one.
         timeout_ms: after so long an automatic request is answered with what there is.
         invoked_timeout_ms: the same for a request by hand.
+        in_comments: suggest in comments too, also while typing; by hand always.
+        in_strings: the same for texts between quotes.
         menu: offer the middle as `textDocument/completion` too, for editors without inline completion.
         ignore: files in which nothing is suggested, as patterns of a `.gitignore` in the workspace folder.
     """
@@ -34,6 +36,8 @@ class CompletionSettings:
     max_lines: int = number(4, 1, 64)
     timeout_ms: int = number(4000, 1, 600_000)
     invoked_timeout_ms: int = number(15_000, 1, 600_000)
+    in_comments: bool = True
+    in_strings: bool = True
     menu: bool = False
     ignore: tuple[str, ...] = ()
 
@@ -111,7 +115,8 @@ class StatsSettings:
     """What `midspan stats` tells. It stays on this machine.
 
     Attributes:
-        enabled: whether it is counted how often the memory had something and what was shown; no text is kept.
+        enabled: whether it is counted how often something was shown, accepted or not, and how long that took; no text
+            is kept.
     """
 
     enabled: bool = True

@@ -3,7 +3,7 @@
 Types in 20 documents, asks, cancels, closes and opens again, changes settings, and sends broken messages in between.
 The server has the real engine and project memory; its model is a stand-in that answers within 30 ms with a digest of
 the text before the cursor, so that the server's text can be compared with the editor's. Every request has to have
-exactly one answer, and every text to be the same at the end. Prints resident memory by the minute, last a line of JSON.
+exactly one answer, and every text to be the same at the end. Prints resident memory all the while, last a line of JSON.
 """
 
 from __future__ import annotations
@@ -12,14 +12,19 @@ import argparse
 import asyncio
 import hashlib
 import json
+import os
 import random
+import re
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from midspan_lsp.backends.base import Capabilities, ReportProgress
 from midspan_lsp.config import Settings
+from midspan_lsp.engine.feedback import Feedback
 from midspan_lsp.engine.pipeline import Engine
 from midspan_lsp.engine.recall import Recall
 from midspan_lsp.lsp.serve import serve
@@ -33,11 +38,13 @@ from midspan_lsp.types import (
 )
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "e2e"))
+import raw_client
 from mutations import mutate
 from raw_client import RawClient
 from text_model import TextModel, random_edit, random_text
 
 N_DOCUMENTS = 20
+SAMPLE_S = 15
 SEEN_CHARACTERS = 100
 LATENCY_S = 0.03
 CODES = {None: "answered", -32800: "cancelled"}
@@ -72,7 +79,8 @@ def digest(prefix: str) -> str:
 
 
 def build_engine(settings: Settings) -> Engine:
-    return Engine(DigestBackend(), settings, Recall(settings.memory))
+    feedback = Feedback(enabled=True, write_every_s=20.0)
+    return Engine(DigestBackend(), settings, Recall(settings.memory, count=True), feedback)
 
 
 class Editor:
@@ -126,7 +134,7 @@ class Editor:
         elif kind < 0.81:
             settings = {"completion": {"max_lines": draw.randint(1, 5)}, "memory": {"enabled": draw.random() < 0.8}}
             self._client.notify("workspace/didChangeConfiguration", {"settings": {"midspan": settings}})
-        elif b"shutdown" not in (body := mutate(draw, 10_000_000 + number)) and b'"exit"' not in body[:60]:
+        elif not self._would_confuse(body := mutate(draw, 10_000_000 + number)):
             self._client.send_bytes(body)
 
     async def compare(self) -> tuple[int, int]:
@@ -148,6 +156,11 @@ class Editor:
                 n_places += 1
         return n_same, n_places
 
+    def _would_confuse(self, body: bytes) -> bool:
+        """Whether a message would end the session, or be answered by the number of a request of ours."""
+        numbers = (int(found) for found in re.findall(rb'"id": (\d{1,9})\b', body))
+        return b"shutdown" in body or b'"exit"' in body[:60] or any(number in self.answers for number in numbers)
+
     def _open(self, name: str) -> None:
         self._texts[name] = TextModel(random_text(self._draw, 300), "utf-16")
         self._client.open(name, self._texts[name].text)
@@ -160,7 +173,7 @@ class Editor:
 
     async def _result(self, msg_id: int) -> str | None:
         self._wanted[msg_id] = asyncio.get_running_loop().create_future()
-        return await asyncio.wait_for(self._wanted[msg_id], 10)
+        return await asyncio.wait_for(self._wanted[msg_id], raw_client.TIMEOUT_S)
 
     @staticmethod
     def _position(model: TextModel, offset: int) -> tuple[int, int]:
@@ -180,15 +193,15 @@ def resident_mib(process_id: int) -> float:
     return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
 
-async def soak(minutes: float, per_second: float, seed: str) -> dict[str, object]:
+async def soak(minutes: float, per_second: float, seed: str, cache: str) -> dict[str, Any]:
     command = [sys.executable, __file__, "--serve"]
-    async with RawClient(command) as client:
+    async with RawClient(command, env={**os.environ, "MIDSPAN_CACHE": cache}) as client:
         await client.initialize()
         editor = Editor(client, random.Random(seed))
         listening = asyncio.create_task(editor.listen())
         started_s, number, memory = time.monotonic(), 0, []
         while (elapsed_s := time.monotonic() - started_s) < minutes * 60:
-            if elapsed_s >= 15 * len(memory):
+            if elapsed_s >= SAMPLE_S * len(memory):
                 memory.append(round(resident_mib(client.process.pid), 1))
                 print(f"{elapsed_s:6.0f} s  {number:7d} acts  {memory[-1]:6.1f} MiB", flush=True)
             editor.act(number)
@@ -219,6 +232,20 @@ async def soak(minutes: float, per_second: float, seed: str) -> dict[str, object
     }
 
 
+def plot(resident_mib: list[float], path: str) -> None:
+    """Resident memory over time."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    minutes = [SAMPLE_S / 60 * index for index in range(len(resident_mib))]
+    figure, axes = plt.subplots(figsize=(6, 2.5), layout="constrained")
+    axes.plot(minutes, resident_mib)
+    axes.set(xlabel="minutes", ylabel="resident memory, MiB", ylim=(0, 1.2 * max(resident_mib)))
+    figure.savefig(path, dpi=80)
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -226,10 +253,16 @@ def main() -> None:
     parser.add_argument("--per-second", type=float, default=50, help="things done")
     parser.add_argument("--seed", default="soak")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--plot", metavar="FILE", help="draw resident memory over time (PNG)")
     given = parser.parse_args()
     if given.serve:
         serve(build_engine)
-    print(json.dumps(asyncio.run(soak(given.minutes, given.per_second, given.seed))))
+    raw_client.TIMEOUT_S = 60.0  # others may be at work on this machine
+    with tempfile.TemporaryDirectory() as cache:
+        found = asyncio.run(soak(given.minutes, given.per_second, given.seed, cache))
+    print(json.dumps(found))
+    if given.plot:
+        plot(found["resident_mib"], given.plot)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import uuid
+from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,8 +16,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from lsprotocol import types as lsp
-from pytest_lsp import ClientServerConfig, LanguageClient
-from raw_client import TIMEOUT_S
+from pytest_lsp import ClientServerConfig, LanguageClient, make_test_lsp_client
+from raw_client import TIMEOUT_S, TRANSPORTS, Transport, port_of
 
 FAKE_COMMAND = [sys.executable, str(Path(__file__).with_name("fake_server.py"))]
 
@@ -136,10 +137,18 @@ async def running_editor(
     progress: bool = False,
     folders: Sequence[Path] | None = None,
     watching: bool = False,
+    transport: Transport = "stdio",
 ) -> AsyncIterator[Editor]:
     """Starts a server and an editor for it."""
-    client = await ClientServerConfig(server_command=list(command)).start()
-    assert isinstance(client, LanguageClient)
+    process: Process | None = None
+    if transport == "stdio":
+        client = await ClientServerConfig(server_command=list(command)).start()
+        assert isinstance(client, LanguageClient)
+    else:
+        client = make_test_lsp_client()
+        process = await asyncio.create_subprocess_exec(*command, f"--{transport}", "127.0.0.1:0", stderr=PIPE)
+        start = client.start_tcp if transport == "tcp" else client.start_ws
+        await start("127.0.0.1", await port_of(process))
     params = editor_params(options, encodings, progress, folders)
     registered: list[lsp.Registration] = []
     if watching:
@@ -150,12 +159,18 @@ async def running_editor(
     yield Editor(client, answer.capabilities, registered)
     await client.shutdown_session()
     await client.stop()
+    if process is not None:
+        await asyncio.wait_for(process.communicate(), TIMEOUT_S)
+        assert process.returncode == 0
+        closed = client.protocol.writer.close()  # type: ignore[union-attr]
+        if closed is not None:
+            await closed
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def editor() -> AsyncIterator[Editor]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=TRANSPORTS)
+async def editor(request: pytest.FixtureRequest) -> AsyncIterator[Editor]:
     """An editor with default settings, shared by a module: give documents names of their own."""
-    async with running_editor() as editor:
+    async with running_editor(transport=request.param) as editor:
         yield editor
 
 

@@ -33,9 +33,11 @@ from midspan_lsp.backends.base import LoadProgress, ReportProgress
 from midspan_lsp.backends.notices import Notices
 from midspan_lsp.config import MemorySettings, Settings
 from midspan_lsp.documents import DocumentSnapshot
+from midspan_lsp.engine.feedback import Feedback
 from midspan_lsp.engine.outcome import Tally
 from midspan_lsp.engine.recall import Recall
 from midspan_lsp.errors import BackendUnavailable, BadResponse
+from midspan_lsp.lsp.connections import Address
 from midspan_lsp.lsp.serve import serve
 from midspan_lsp.types import CancellationToken, InfillStats, Span, Suggestion, Trigger, Verdict
 
@@ -51,6 +53,7 @@ class FakeEngine:
         self.recall = Recall(MemorySettings(enabled=False))
         self.notices = Notices()
         self.tally = Tally(n_requests=7, n_encoded_tokens=11)
+        self.feedback = Feedback(enabled=False)
 
     async def load(self, report: ReportProgress) -> None:
         if self._load_mode == "fail":
@@ -120,6 +123,7 @@ class FakeEngine:
         return False
 
     async def aclose(self) -> None:
+        await self.feedback.aclose()
         print("closed")
 
 
@@ -132,6 +136,13 @@ def make_noise() -> None:
     subprocess.run([sys.executable, "-c", "print('from a child', input())"], check=False)
 
 
+def address() -> Address | None:
+    """Of `--tcp HOST:PORT` or `--websocket HOST:PORT`."""
+    if len(sys.argv) == 1:
+        return None
+    host, _, port = sys.argv[2].partition(":")
+    return Address(sys.argv[1].removeprefix("--"), host, int(port), tuple(sys.argv[3:]))  # type: ignore[arg-type]
+
+
 if __name__ == "__main__":
-    address = sys.argv[1:]
-    serve(FakeEngine, tcp=(address[0], int(address[1])) if address else None)  # type: ignore[arg-type]  # it has the interface, not the class
+    serve(FakeEngine, at=address())  # type: ignore[arg-type]  # it has the interface, not the class

@@ -7,10 +7,18 @@ import sys
 
 from midspan_lsp.backends.base import Capabilities, ReportProgress
 from midspan_lsp.config import Settings
+from midspan_lsp.engine.feedback import Feedback
 from midspan_lsp.engine.pipeline import Engine
 from midspan_lsp.engine.recall import Recall
 from midspan_lsp.lsp.serve import serve
-from midspan_lsp.types import CancellationToken, Candidate, InfillRequest, InfillResponse, StepObserver
+from midspan_lsp.types import (
+    CancellationToken,
+    Candidate,
+    InfillRequest,
+    InfillResponse,
+    InfillStats,
+    StepObserver,
+)
 
 
 class EchoBackend:
@@ -25,14 +33,20 @@ class EchoBackend:
     async def infill(
         self, request: InfillRequest, token: CancellationToken, on_step: StepObserver | None = None
     ) -> InfillResponse:
-        return InfillResponse((Candidate(json.dumps([one.text for one in request.proposals]), 1.0),))
+        answer = Candidate(json.dumps([one.text for one in request.proposals]), 1.0)
+        return InfillResponse((answer,), InfillStats(n_forwards=1, elapsed_ms=1.0))
+
+    async def prepare(self, request: InfillRequest, token: CancellationToken) -> InfillStats:
+        return InfillStats()
 
     async def aclose(self) -> None:
         pass
 
 
 def build_engine(settings: Settings) -> Engine:
-    return Engine(EchoBackend(), settings, Recall(settings.memory, limit_s=5.0, quiet_s=0.05))
+    counts = settings.stats.enabled
+    recall = Recall(settings.memory, limit_s=5.0, quiet_s=0.05, count=counts)
+    return Engine(EchoBackend(), settings, recall, Feedback(enabled=counts))
 
 
 if __name__ == "__main__":

@@ -1,17 +1,18 @@
-"""Messages that no editor should send. Run as a program for many of them: `python tests/e2e/mutations.py 10000`."""
+"""Messages that no editor should send. As a program it sends many: `mutations.py 10000`."""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import copy
 import json
 import random
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from raw_client import COMPLETION, RawClient
+import raw_client
+from raw_client import COMPLETION, TRANSPORTS, RawClient, Transport
 
 ROUND = 50
 _URI = "file:///a.py"
@@ -82,22 +83,31 @@ def frame(draw: random.Random, body: bytes) -> bytes:
     return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
 
 
-async def mutate_messages(command: Sequence[str], draw: random.Random, n_messages: int) -> Counter[object]:
+async def mutate_messages(
+    command: Sequence[str], draw: random.Random, n_messages: int, transport: Transport = "stdio"
+) -> Counter[object]:
     """Sends them, and after each round a good request, which has to be answered; how often which error came.
+
+    Frames are broken too, where there are any: a WebSocket's are not ours.
 
     Raises:
         TimeoutError: the server hangs.
         asyncio.IncompleteReadError: it is dead.
     """
     codes: Counter[object] = Counter()
-    async with RawClient(command) as client:
+    async with RawClient(command, transport=transport) as client:
         await client.initialize()
         for start in range(0, n_messages, ROUND):
             for number in range(start, min(start + ROUND, n_messages)):
                 body = mutate(draw, 1_000_000 + number)
-                if b"shutdown" not in body and b'"method": "exit"' not in body[:60]:
+                if b"shutdown" in body or b'"method": "exit"' in body[:60]:
+                    continue
+                if transport == "websocket":
+                    client.send_bytes(body)
+                else:
                     client.writer.write(frame(draw, body))
-            client.writer.write(b"\r\n\r\n")  # ends what a wrong header may have left open
+            if transport != "websocket":
+                client.writer.write(b"\r\n\r\n")  # ends what a wrong header may have left open
             client.open("a.py")
             answer = await client.complete("a.py")
             assert "error" not in answer
@@ -110,7 +120,20 @@ async def mutate_messages(command: Sequence[str], draw: random.Random, n_message
     return codes
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Sends many over each transport, and prints how they were answered."""
     from conftest import FAKE_COMMAND
 
-    print(dict(asyncio.run(mutate_messages(FAKE_COMMAND, random.Random(sys.argv[2]), int(sys.argv[1])))))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("n_messages", type=int)
+    parser.add_argument("seed", nargs="?", default="messages")
+    parser.add_argument("--transport", choices=TRANSPORTS, action="append", help="default: all")
+    given = parser.parse_args()
+    raw_client.TIMEOUT_S = 60.0  # others may be at work on this machine
+    for transport in given.transport or TRANSPORTS:
+        codes = asyncio.run(mutate_messages(FAKE_COMMAND, random.Random(given.seed), given.n_messages, transport))
+        print(json.dumps({"transport": transport, "answers": {str(code): n for code, n in codes.items()}}))
+
+
+if __name__ == "__main__":
+    main()

@@ -5,26 +5,45 @@ from __future__ import annotations
 import asyncio
 import json
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
+from websocket_client import WebSocketEnd
+
+Transport = Literal["stdio", "tcp", "websocket"]
+TRANSPORTS: tuple[Transport, ...] = get_args(Transport)
 TIMEOUT_S = 10.0
 COMPLETION = "textDocument/inlineCompletion"
 
 
 class RawClient:
-    """One server process, over stdio or, after `connect`, over TCP. Use as an async context manager.
+    """One server process and a connection to it. Use as an async context manager.
+
+    Args:
+        command: the server's; for another transport than stdio its name and `127.0.0.1:0` are appended, as options.
+        cwd: its working directory.
+        transport: how to talk to it.
+        env: its environment.
 
     Attributes:
         others: messages that nobody has waited for.
         answers: what the server is answered, by its request's method.
     """
 
-    def __init__(self, command: Sequence[str], cwd: Path | None = None) -> None:
-        self._command = command
+    def __init__(
+        self,
+        command: Sequence[str],
+        cwd: Path | None = None,
+        transport: Transport = "stdio",
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self._command = command if transport == "stdio" else [*command, f"--{transport}", "127.0.0.1:0"]
         self._cwd = cwd
+        self._env = env
+        self._transport = transport
         self._n_requests = 0
+        self._end: WebSocketEnd | None = None
         self.process: Process
         self.reader: asyncio.StreamReader
         self.writer: asyncio.StreamWriter
@@ -33,11 +52,13 @@ class RawClient:
 
     async def __aenter__(self) -> RawClient:
         self.process = await asyncio.create_subprocess_exec(
-            *self._command, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=self._cwd
+            *self._command, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=self._cwd, env=self._env
         )
         assert self.process.stdout is not None
         assert self.process.stdin is not None
         self.reader, self.writer = self.process.stdout, self.process.stdin
+        if self._transport != "stdio":
+            await self._connect(await port_of(self.process))
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -46,14 +67,32 @@ class RawClient:
         self.writer.close()
         await self.process.communicate()
 
-    async def connect(self) -> None:
-        """Goes on over the TCP port that the server names on standard error."""
-        assert self.process.stderr is not None
-        line = await self.process.stderr.readline()
-        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", int(line.rsplit(b":")[-1]))
+    async def _connect(self, port: int) -> None:
+        if self._transport == "websocket":
+            self._end = await WebSocketEnd.connect(port)
+            self.writer = self._end.writer
+        else:
+            self.reader, self.writer = await asyncio.open_connection("127.0.0.1", port)
 
     def send_bytes(self, body: bytes) -> None:
-        self.writer.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        if self._end is None:
+            self.writer.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        else:
+            self._end.write(body)
+
+    async def _body(self) -> bytes:
+        if self._end is not None:
+            return await self._end.read()
+        header = await self.reader.readuntil(b"\r\n\r\n")
+        length = int(header.split(b"\r\n")[0].removeprefix(b"Content-Length: "))
+        return await self.reader.readexactly(length)
+
+    def say_goodbye(self) -> None:
+        """Ends the connection as a client of its kind does."""
+        if self._end is not None:
+            self._end.say_goodbye()
+        else:
+            self.writer.close()
 
     def notify(self, method: str, params: object = None) -> None:
         self.send_bytes(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode())
@@ -78,9 +117,7 @@ class RawClient:
     async def receive(self) -> dict[str, Any]:
         """The next message. Anything that is no frame is an error."""
         async with asyncio.timeout(TIMEOUT_S):
-            header = await self.reader.readuntil(b"\r\n\r\n")
-            length = int(header.split(b"\r\n")[0].removeprefix(b"Content-Length: "))
-            message = json.loads(await self.reader.readexactly(length))
+            message = json.loads(await self._body())
         if "id" in message and message.get("method") in self.answers:
             answer = {"jsonrpc": "2.0", "id": message["id"], "result": self.answers[message["method"]]}
             self.send_bytes(json.dumps(answer).encode())
@@ -99,8 +136,8 @@ class RawClient:
         self.notify("initialized", {})
         return answer["result"]
 
-    def open(self, name: str, text: str = "x = ") -> None:
-        document = {"uri": f"file:///{name}", "languageId": "python", "version": 1, "text": text}
+    def open(self, name: str, text: str = "x = ", language_id: str = "python") -> None:
+        document = {"uri": f"file:///{name}", "languageId": language_id, "version": 1, "text": text}
         self.notify("textDocument/didOpen", {"textDocument": document})
 
     def change(self, name: str, version: object, *changes: dict[str, Any]) -> None:
@@ -132,3 +169,11 @@ class RawClient:
     async def errors(self) -> str:
         """All that the ended process wrote to standard error."""
         return (await self.process.communicate())[1].decode()
+
+
+async def port_of(process: Process) -> int:
+    """The port on which a server waits, as it tells on standard error."""
+    assert process.stderr is not None
+    async with asyncio.timeout(TIMEOUT_S):
+        line = await process.stderr.readline()
+    return int(line.rsplit(b":")[-1])

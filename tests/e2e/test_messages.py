@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from conftest import FAKE_COMMAND
 from mutations import mutate_messages
-from raw_client import COMPLETION, RawClient
+from raw_client import COMPLETION, TRANSPORTS, RawClient, Transport
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -19,9 +19,9 @@ N_MUTATIONS = 1500
 HOVER = {"jsonrpc": "2.0", "id": 900, "method": "textDocument/hover", "params": {}}
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def client() -> AsyncIterator[RawClient]:
-    async with RawClient(FAKE_COMMAND) as client:
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=TRANSPORTS)
+async def client(request: pytest.FixtureRequest) -> AsyncIterator[RawClient]:
+    async with RawClient(FAKE_COMMAND, transport=request.param) as client:
         await client.initialize()
         client.open("a.py")
         while (await client.complete("a.py"))["result"] is None:
@@ -116,10 +116,11 @@ async def test_what_is_not_answered(client: RawClient, message: dict[str, Any]) 
         b"left over}Content-Length: %d\r\n\r\n",
     ],
 )
-async def test_headers(client: RawClient, header: bytes) -> None:
+async def test_headers(header: bytes) -> None:
     body = json.dumps(HOVER).encode()
-    client.writer.write(header % len(body) + body)
-    assert (await client.receive())["id"] == 900
+    async with RawClient(FAKE_COMMAND) as client:
+        client.writer.write(header % len(body) + body)
+        assert (await client.receive())["id"] == 900
 
 
 async def test_a_message_within_a_message_is_only_text(client: RawClient) -> None:
@@ -132,8 +133,9 @@ async def test_a_message_within_a_message_is_only_text(client: RawClient) -> Non
     ] == -32602
 
 
-async def test_before_initialize_and_after_shutdown() -> None:
-    async with RawClient(FAKE_COMMAND) as client:
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_before_initialize_and_after_shutdown(transport: Transport) -> None:
+    async with RawClient(FAKE_COMMAND, transport=transport) as client:
         for method in ("shutdown", "foo", COMPLETION):
             assert (await client.request(method, {}))["error"]["code"] == -32002
         client.open("a.py")
@@ -146,5 +148,6 @@ async def test_before_initialize_and_after_shutdown() -> None:
         assert await client.ended() == 0
 
 
-async def test_mutated_messages() -> None:
-    await mutate_messages(FAKE_COMMAND, random.Random("messages"), N_MUTATIONS)
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_mutated_messages(transport: Transport) -> None:
+    await mutate_messages(FAKE_COMMAND, random.Random("messages"), N_MUTATIONS, transport)

@@ -45,6 +45,8 @@ async def test_an_item_has_text_and_an_explicit_range(editor: Editor) -> None:
     assert place(item) == (0, 4)
     assert item is not None
     assert item.insert_text == "MIDDLE()"
+    assert item.command is not None
+    assert (item.command.command, list(item.command.arguments or [])) == ("midspan.accepted", ["python"])
 
 
 @pytest.mark.parametrize(
@@ -304,16 +306,6 @@ async def test_it_ends_when_nobody_reads_it() -> None:
     client.send_bytes(b'{"jsonrpc": "2.0", "id": 1, "method": "shutdown"}')  # the answer finds no reader
     assert await client.ended() == 1
     await client.errors()
-
-
-async def test_over_tcp() -> None:
-    async with RawClient([*FAKE_COMMAND, "127.0.0.1", "0"]) as client:
-        await client.connect()
-        await client.initialize()
-        client.open("a.py")
-        assert (await client.complete("a.py"))["result"] is not None
-        client.writer.close()
-        assert await client.ended() == 1
 
 
 async def test_modules_in_the_working_directory_are_not_run(hostile_folder: Path) -> None:

@@ -16,6 +16,10 @@ from raw_client import COMPLETION, TIMEOUT_S, RawClient
 PULL = "workspace/configuration"
 SHOW = "window/showMessage"
 DEFAULTS = "lines 4 memory True"
+EDITORS_OWN = (
+    *("model.path", "completion.timeout_ms", "server.command", "stats.enabled"),
+    *("backend.url", "backend.kind", "backend.headers"),
+)
 
 
 @asynccontextmanager
@@ -154,10 +158,13 @@ async def test_a_project_s_own_file_counts_when_it_is_saved(tmp_path: Path, name
 
 async def test_a_project_cannot_choose_what_runs_or_let_more_be_read(tmp_path: Path) -> None:
     text = 'model.path = "/evil"\ncompletion.timeout_ms = 600000\nmemory.enabled = true\nserver.command = "rm"\n'
+    text += (
+        'backend.url = "https://evil.example"\nbackend.kind = "http"\nbackend.headers.a = "b"\nstats.enabled = false\n'
+    )
     (tmp_path / "midspan.toml").write_text(text)
     async with session({"memory": {"enabled": False}}, folders=(tmp_path,)) as client:
         message = await shown(client)
-        for key in ("model.path", "completion.timeout_ms", "server.command"):
+        for key in EDITORS_OWN:
             assert f"midspan.toml: {key}: only the editor sets this" in message
         assert "memory" not in message
         client.answers[PULL] = [{"memory": {"enabled": False}, "completion": {"max_lines": 1}}]
@@ -185,3 +192,18 @@ async def test_ignored_files_are_not_completed(tmp_path: Path) -> None:
         assert not await is_completed(client, "file:///home/me/.ssh/config")
         assert not await is_completed(client, "vscode-remote://ssh-remote%2Bhost/home/me/.env")
         assert await is_completed(client, "untitled:Untitled-1")
+
+
+@pytest.mark.parametrize(
+    ("uri", "language_id"),
+    [
+        ("output:extension-output-1", "log"),
+        ("term://~//123:bash", ""),
+        ("vscode-scm:git/scm0/input", "scminput"),
+        ("file:///prompt", "TelescopePrompt"),
+    ],
+)
+async def test_what_is_no_document_of_the_user_s_is_not_completed(uri: str, language_id: str) -> None:
+    async with session() as client:
+        assert not await is_completed(client, uri, language_id)
+        assert await is_completed(client, "untitled:Untitled-1", "log")

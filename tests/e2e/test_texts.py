@@ -8,17 +8,19 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 from conftest import FAKE_COMMAND
-from raw_client import COMPLETION, RawClient
+from edit_sequences import check_sequences
+from raw_client import COMPLETION, TRANSPORTS, RawClient, Transport
 from text_model import ENCODINGS, Encoding, TextModel, random_edit, random_text
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 N_EDITS = 150
+N_SEQUENCES = 300
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def client() -> AsyncIterator[RawClient]:
-    async with RawClient(FAKE_COMMAND) as client:
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=TRANSPORTS)
+async def client(request: pytest.FixtureRequest) -> AsyncIterator[RawClient]:
+    async with RawClient(FAKE_COMMAND, transport=request.param) as client:
         await client.initialize()
         await is_loaded(client)
         yield client
@@ -158,10 +160,11 @@ async def test_a_uri_that_is_quoted_in_another_way_is_the_same(client: RawClient
     assert await client.text("c:/My Code/text.py") == "abc"
 
 
+@pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("encoding", ENCODINGS)
-async def test_random_edits(encoding: Encoding) -> None:
-    draw = random.Random(f"texts {encoding}")
-    async with RawClient(FAKE_COMMAND) as client:
+async def test_random_edits(encoding: Encoding, transport: Transport) -> None:
+    draw = random.Random(f"texts {encoding} {transport}")
+    async with RawClient(FAKE_COMMAND, transport=transport) as client:
         general = {"positionEncodings": [encoding]}
         await client.initialize(capabilities={"general": general})
         await is_loaded(client)
@@ -172,3 +175,9 @@ async def test_random_edits(encoding: Encoding) -> None:
             client.change("text.py", draw.choice([None, number, number + 2]), change)
             if number % 10 == 9:
                 assert await client.text("text.py") == model.text
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_sequences_of_edits(transport: Transport) -> None:
+    n_edits = await check_sequences(FAKE_COMMAND, f"sequences {transport}", N_SEQUENCES, transport)
+    assert set(n_edits) == set(ENCODINGS)

@@ -73,13 +73,15 @@ class TextModel:
         self.text = head + text + self.text[max(len(head), len(skipped)) :]
 
 
-def random_text(draw: random.Random, n_pieces: int) -> str:
-    return "".join(draw.choice(_PIECES) for _ in range(draw.randint(0, n_pieces)))
+def random_text(draw: random.Random, n_pieces: int, line_end: str | None = None) -> str:
+    """Its lines all end in one way, or, if that is None, in any."""
+    pieces = _PIECES if line_end is None else [line_end, *_PIECES[3:]]
+    return "".join(draw.choice(pieces) for _ in range(draw.randint(0, n_pieces)))
 
 
-def random_edit(draw: random.Random, model: TextModel) -> dict[str, Any]:
+def random_edit(draw: random.Random, model: TextModel, line_end: str | None = None) -> dict[str, Any]:
     """Edits the model; the same as a change of `textDocument/didChange`."""
-    text = random_text(draw, 6)
+    text = random_text(draw, 6, line_end)
     if draw.random() < 0.05 or len(model.text) > 2000:
         model.text = text
         return {"text": text}

@@ -194,3 +194,26 @@ def test_one_that_came_late_is_found_first_and_the_one_shown_before_is_kept(answ
     answers.add(place("f(wid"), outcome("e"), by_hand=False, is_cut=False)  # anew: it stands for both
     assert shown(answers, "f(width,") is None
     assert len(answers) == 1
+
+
+@pytest.mark.parametrize("suffix", ["", "\n", "\nnext = 1\n", "  \n"])
+def test_what_was_taken_whole_asks_for_no_more(answers: Answers, suffix: str) -> None:
+    answers.add(place("size = ", suffix), outcome("width * height"), by_hand=False, is_cut=False)
+    found = answers.find(place("size = width * height", suffix), by_hand=False)
+    assert found is not None
+    assert found[0].silence is Silence.UNWANTED
+    assert answers.find(place("size = width * height", suffix), by_hand=True) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "suffix"),
+    [("width * ", "\n"), ("area(", "\n"), ("area(", ")\n"), ("width", " * height\n"), ("if x:", "\n")],
+)
+def test_what_goes_on_asks_for_more(answers: Answers, text: str, suffix: str) -> None:
+    answers.add(place("size = ", suffix), outcome(text), by_hand=False, is_cut=False)
+    assert answers.find(place("size = " + text, suffix), by_hand=False) is None
+
+
+def test_what_was_cut_short_is_asked_for_more(answers: Answers) -> None:
+    answers.add(place("size = ", "\n"), outcome("width"), by_hand=False, is_cut=True)
+    assert answers.find(place("size = width", "\n"), by_hand=False) is None

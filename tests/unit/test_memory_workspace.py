@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from midspan_lsp.memory.place import memory_folder
 from midspan_lsp.memory.secrets import holds_secret, is_secret_file, without_secrets
-from midspan_lsp.memory.store import Store, memory_folder
+from midspan_lsp.memory.store import Store
 from midspan_lsp.memory.workspace import Workspace
 
 

@@ -53,7 +53,7 @@ class Editor:
                 "rootUri": None,
                 "capabilities": {"window": {"workDoneProgress": True}},
                 "workspaceFolders": workspace,
-                "initializationOptions": settings,
+                "initializationOptions": {"stats": {"enabled": False}, **settings},  # not the user's own typing
             },
         )
         editor.notify("initialized", {})

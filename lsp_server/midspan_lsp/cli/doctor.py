@@ -17,6 +17,7 @@ from midspan_lsp.cli.settings_file import read_settings_file
 from midspan_lsp.config import Settings
 from midspan_lsp.documents import DocumentSnapshot
 from midspan_lsp.errors import InfillError
+from midspan_lsp.memory.place import memory_folder
 from midspan_lsp.syntax.languages import missing_grammars, validated_languages
 from midspan_lsp.types import InfillRequest
 
@@ -69,10 +70,6 @@ def _check_local(settings: Settings) -> int:
 
 def describe_stores() -> str:
     """Where what is remembered of projects lies, and how much it is."""
-    try:
-        from midspan_lsp.memory.store import memory_folder  # noqa: PLC0415
-    except ImportError as error:
-        return f"none: {error}"
     folder = memory_folder()
     try:
         sizes = [path.stat().st_size for path in folder.glob("*.sqlite")]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from midspan_lsp import __version__
+from midspan_lsp.cli.parser import build_parser
 from midspan_lsp.errors import InfillError
 
 Command = Callable[[argparse.Namespace], int]
@@ -20,10 +20,9 @@ Command = Callable[[argparse.Namespace], int]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `midspan`; the exit status: 0 done, 1 an error that was told, 2 wrong usage, 130 interrupted."""
     _mend_streams()
-    options = _parser().parse_args(arguments)
-    command: Command = options.command
+    options = build_parser().parse_args(arguments)
     try:
-        status = command(options)
+        status = _COMMANDS[options.command](options)
         sys.stdout.flush()
     except InfillError as error:
         print(f"midspan: {error}", file=sys.stderr)
@@ -53,118 +52,16 @@ def _nowhere() -> TextIO:
     return Path(os.devnull).open("w", encoding="utf-8")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="midspan", description="Inline code completion by diffusion infilling.")
-    parser.add_argument("--version", action="version", version=f"midspan {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    def add(name: str, about: str) -> argparse.ArgumentParser:
-        return commands.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
-
-    serve = add("serve", "run the language server (an editor starts this)")
-    where = serve.add_mutually_exclusive_group()
-    where.add_argument("--stdio", action="store_true", help="talk over standard input and output (the default)")
-    where.add_argument("--tcp", metavar="HOST:PORT", help="listen on a TCP address instead")
-    serve.add_argument(
-        "--shared", action="store_true", help="one model for all editor windows, in a process of its own"
-    )
-    serve.set_defaults(command=_serve)
-
-    _add_gateway(add)
-
-    host = commands.add_parser("host-model")  # without a help text: servers start it
-    host.add_argument("settings")
-    host.set_defaults(command=_host_model)
-
-    infill = add("infill", "fill the middle at one place of a file")
-    infill.add_argument("place", metavar="FILE:LINE:COL", help="line and column count from 1, columns in characters")
-    infill.add_argument("--json", action="store_true", help="print one JSON object")
-    infill.add_argument("--steps", action="store_true", help="show the draft after each forward")
-    infill.add_argument(
-        "--model", default="", metavar="FOLDER", help="a checkpoint folder instead of the embedded model"
-    )
-    infill.add_argument("--settings", metavar="FILE", help="your settings (TOML), as an editor would give them")
-    infill.add_argument("--explain", action="store_true", help="say where the middle came from")
-    memory = infill.add_mutually_exclusive_group()
-    memory.add_argument(
-        "--workspace", metavar="FOLDER", help="the project's folder; without it the nearest one above with a .git"
-    )
-    memory.add_argument("--no-memory", action="store_true", help="leave the rest of the project out of it")
-    infill.set_defaults(command=_infill)
-
-    fetch = add("fetch", "get the embedded model's weights, or a published checkpoint, ahead of time")
-    fetch.add_argument(
-        "name", nargs="?", default="", metavar="NAME", help="of a checkpoint: OWNER/NAME, or dreamon ..."
-    )
-    fetch.add_argument("--again", action="store_true", help="even if they are there")
-    fetch.set_defaults(command=_fetch)
-
-    doctor = add("doctor", "say what is installed and whether a completion works")
-    doctor.add_argument("--settings", metavar="FILE", help="your settings (TOML), as an editor would give them")
-    doctor.set_defaults(command=_doctor)
-
-    stats = add("stats", "say what is kept of each project, and how often it had the middle that was shown")
-    stats.set_defaults(command=_stats)
-
-    bench = add("bench", "measure how fast a server answers who types real files")
-    bench.add_argument("paths", nargs="*", metavar="PATH", help="files and folders to type (default: Midspan's own)")
-    bench.add_argument("--holes", type=_positive, default=10, metavar="N", help="lines typed in each way (default: 10)")
-    bench.add_argument("--seed", type=int, default=0, help="chooses the lines (default: 0)")
-    bench.add_argument("--keys-per-second", type=_positive, default=5, metavar="N", help="the rhythm (default: 5)")
-    bench.add_argument("--no-control", action="store_true", help="leave out the trunk typing from left to right")
-    bench.add_argument("--llama", metavar="FOLDER", help="compare with llama.cpp: a folder with node-llama-cpp")
-    bench.add_argument(
-        "--model", default="", metavar="FOLDER", help="a checkpoint folder instead of the embedded model"
-    )
-    bench.add_argument("--plot", metavar="FILE", help="draw milliseconds by length of the middle (PNG)")
-    bench.set_defaults(command=_bench)
-
-    evaluate = add("evaluate", "measure the middles on held-out code, with the project's memory")
-    evaluate.add_argument("arguments", nargs=argparse.REMAINDER, help="as of `python -m midspan_model.evaluation`")
-    evaluate.set_defaults(command=_evaluate)
-    return parser
-
-
-def _add_gateway(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
-    gateway = add("gateway", "answer over HTTP, for Zed and for tools that know Ollama, OpenAI, Codestral or llama.cpp")
-    gateway.add_argument("--listen", metavar="HOST:PORT", help="default: 127.0.0.1:4390; port 0: any free one")
-    gateway.add_argument(
-        "--eagerness",
-        choices=["low", "medium", "high", "always"],
-        default="always",
-        help="how likely a middle must be right to be answered (default: always)",
-    )
-    gateway.add_argument(
-        "--model", default="", metavar="FOLDER", help="a checkpoint folder instead of the embedded model"
-    )
-    gateway.add_argument(
-        "--workspace",
-        action="append",
-        default=[],
-        metavar="FOLDER",
-        help="a project to look for middles in; repeatable",
-    )
-    gateway.add_argument(
-        "--allow", action="append", default=[], metavar="NAME", help="a host name that it goes by; repeatable"
-    )
-    gateway.add_argument(
-        "--together", type=_positive, default=4, metavar="N", help="requests worked on at a time (default: 4)"
-    )
-    model = gateway.add_mutually_exclusive_group()
-    model.add_argument("--shared", action="store_true", help="the model of `midspan serve --shared`")
-    model.add_argument("--ray", type=_positive, default=0, metavar="N", help="N models, as replicas of Ray Serve")
-    gateway.set_defaults(command=_gateway)
-
-
 # Each command's module is imported only when it runs: a server must answer within a second.
 
 
 def _serve(options: argparse.Namespace) -> int:
     # the protocol's classes all stay, and looking for garbage among them slows the start; `lsp.serve` ends this
     gc.disable()
-    from midspan_lsp.cli.serve import run  # noqa: PLC0415
+    from midspan_lsp.cli.serve import Options, run  # noqa: PLC0415
 
-    return run(options.tcp, shared=options.shared)
+    pages = tuple(options.allow_origin)
+    return run(Options(options.tcp, options.websocket, options.allow_remote, pages, options.shared))
 
 
 def _gateway(options: argparse.Namespace) -> int:
@@ -213,13 +110,6 @@ def _fetch(options: argparse.Namespace) -> int:
     return run(options.name, again=options.again)
 
 
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
-
-
 def _bench(options: argparse.Namespace) -> int:
     from midspan_lsp.cli.bench import Options, run  # noqa: PLC0415
 
@@ -253,3 +143,16 @@ def _doctor(options: argparse.Namespace) -> int:
     from midspan_lsp.cli.doctor import run  # noqa: PLC0415
 
     return run(options.settings)
+
+
+_COMMANDS: dict[str, Command] = {
+    "serve": _serve,
+    "gateway": _gateway,
+    "host-model": _host_model,
+    "infill": _infill,
+    "fetch": _fetch,
+    "doctor": _doctor,
+    "stats": _stats,
+    "bench": _bench,
+    "evaluate": _evaluate,
+}

@@ -11,6 +11,8 @@ from midspan_lsp.types import InfillStats
 
 SIZE = 64
 SILENCE_LIFE_S = 5.0
+_DONE = Silence.UNWANTED
+_GOES_ON = frozenset("([{,=+-*/.&|<:\\")
 _CLOSERS, _MAX_CLOSERS = frozenset(")]}\"'`"), 3
 
 
@@ -40,12 +42,14 @@ class Answer:
         place: where it was given.
         outcome: it.
         by_hand: whether somebody asked by hand, and so gave it more time and a lower bar, and wanted to choose.
+        is_cut: whether time was too short for all of it.
         at_s: when.
     """
 
     place: Place
     outcome: Outcome
     by_hand: bool
+    is_cut: bool
     at_s: float
 
 
@@ -82,6 +86,8 @@ class Answers:
             outcome = _rest(answer.outcome, answer.place, place)
             if outcome is None or not self._is_good(answer, by_hand):
                 continue
+            if outcome.silence is _DONE and (by_hand or answer.is_cut):
+                continue
             self._answers.remove(answer)
             self._answers.append(answer)
             return outcome, place != answer.place
@@ -97,7 +103,7 @@ class Answers:
             return
         place = _with_plain_ends(place)
         self._answers = [one for one in self._answers if beside or one.place != place][-self._size + 1 :]
-        self._answers.append(Answer(place, replace(outcome, later=None), by_hand, self._now_s()))
+        self._answers.append(Answer(place, replace(outcome, later=None), by_hand, is_cut, self._now_s()))
 
     def forget(self, uri: str) -> None:
         """A document was closed."""
@@ -118,17 +124,26 @@ def _rest(outcome: Outcome, then: Place, now: Place) -> Outcome | None:
     typed = now.prefix[len(then.prefix) :]
     if not typed:
         return replace(outcome, stats=InfillStats()) if then == now else None
-    found = (_begun(one, typed, closers) for one in (outcome, *outcome.others))
+    found = (_begun(one, typed, closers, now.suffix) for one in (outcome, *outcome.others))
     left = [one for one in found if one is not None]
+    if done := next((one for one in left if one.silence is not None), None):  # one of them was taken whole
+        return done
     return replace(left[0], others=tuple(left[1:])) if left else None
 
 
-def _begun(outcome: Outcome, typed: str, closers: str) -> Outcome | None:
+def _begun(outcome: Outcome, typed: str, closers: str, suffix: str) -> Outcome | None:
     """What is left of one text behind what was typed of it, without the brackets that the editor has closed."""
     text = _with_plain_ends_in(outcome.text)
     rest = text[len(typed) :].removesuffix(closers)
+    if outcome.silence is None and typed == text and not closers and _ends_its_line(text, suffix):
+        return replace(outcome, text="", silence=_DONE, stats=InfillStats(), others=())
     is_begun = outcome.silence is None and text.startswith(typed) and text.endswith(rest + closers) and rest.strip()
     return replace(outcome, text=rest, stats=InfillStats(), others=()) if is_begun else None
+
+
+def _ends_its_line(text: str, suffix: str) -> bool:
+    """Whether nothing more is wanted behind what was shown and taken: it was all that there was to say."""
+    return not suffix.partition("\n")[0].strip() and text.rstrip()[-1:] not in _GOES_ON
 
 
 def _closers(then: str, now: str) -> str | None:

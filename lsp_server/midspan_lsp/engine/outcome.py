@@ -16,6 +16,12 @@ class Silence(Enum):
     BLANK = "nothing to insert"
     UNSURE = "not sure enough"
     BROKEN = "would break the syntax"
+    UNWANTED = "nothing is wanted at such a place"
+    COMMENT = "in a comment"
+    STRING = "in a string"
+    OFF = "switched off for this file or language"
+    LOADING = "the model is not loaded"
+    FAILED = "the model failed"
 
 
 class Mended(Enum):

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
 from functools import partial
-from urllib.parse import unquote
 
 from midspan_lsp.backends.base import InfillBackend, ReportProgress
 from midspan_lsp.backends.notices import Notices
-from midspan_lsp.choices import Eagerness
-from midspan_lsp.config import LEAST_PROBABILITY, MemorySettings, Settings
-from midspan_lsp.context.shape import middle_shape
-from midspan_lsp.context.window import context_settings, window
+from midspan_lsp.config import MemorySettings, Settings
 from midspan_lsp.documents import DocumentSnapshot
 from midspan_lsp.engine.answers import Answers, Place
+from midspan_lsp.engine.asking import reason_not_to_ask
 from midspan_lsp.engine.edits import end_of_edit
+from midspan_lsp.engine.feedback import Feedback
 from midspan_lsp.engine.filling import Filler
 from midspan_lsp.engine.late import LateAnswers
 from midspan_lsp.engine.latest import LatestWins
-from midspan_lsp.engine.outcome import STOPPED, Outcome, Tally
+from midspan_lsp.engine.outcome import STOPPED, Outcome, Silence, Tally
 from midspan_lsp.engine.prefetch import QUIET_S, Prefetch
 from midspan_lsp.engine.recall import Recall
-from midspan_lsp.memory.secrets import is_secret_file
+from midspan_lsp.engine.requests import least_shown, request_at, token_for
+from midspan_lsp.errors import InfillError
 from midspan_lsp.syntax import validate
 from midspan_lsp.types import CancellationToken, InfillRequest, Span, StepObserver, Suggestion, Trigger
-
-N_CANDIDATES = 3
-"""Most middles to choose from where somebody asks by hand."""
 
 
 class Engine:
@@ -37,12 +34,14 @@ class Engine:
         backend: the model.
         settings: the editor's.
         recall: the project's memory; None: there is none.
+        feedback: counts what becomes of requests; None: nobody does.
         quiet_s: after so long without a word of the editor the context of the next request is prepared.
         notices: what the backend has to tell the user; None: nothing.
 
     Attributes:
         notices: to be listened to.
         recall: the project's memory, which is to be told what happens to files and folders.
+        feedback: is to be told what was accepted, and where nothing was asked.
         tally: what was done so far.
     """
 
@@ -51,17 +50,21 @@ class Engine:
         backend: InfillBackend,
         settings: Settings,
         recall: Recall | None = None,
+        feedback: Feedback | None = None,
         *,
         quiet_s: float = QUIET_S,
         notices: Notices | None = None,
     ) -> None:
         self.notices = notices or Notices()
         self.recall = recall or Recall(MemorySettings(enabled=False))
+        self.feedback = feedback or Feedback(enabled=False)
         self.tally = Tally()
         self._backend = backend
         self._settings = settings
         self._latest = LatestWins()
-        self._filler = Filler(backend, self.recall, self.tally, self._least(Trigger.AUTOMATIC))
+        self._filler = Filler(
+            backend, self.recall, self.tally, least_shown(self._settings.completion, Trigger.AUTOMATIC)
+        )
         self._answers = Answers()
         self._late = LateAnswers()
         self._prefetch = Prefetch(backend, self.tally, quiet_s)
@@ -120,18 +123,23 @@ class Engine:
         Raises:
             InfillError: the backend failed.
         """
-        n_candidates = N_CANDIDATES if trigger is Trigger.INVOKED else 1
-        request = replace(self._request(snapshot, offset, self._least(trigger)), n_candidates=n_candidates)
+        request = request_at(snapshot, offset, self._settings, trigger)
         if not self.ready:
             self._expect(snapshot, offset)
+            self.feedback.silent(snapshot.language_id, Silence.LOADING)
             return []
-        token = token or self._new_token(trigger)
+        token = token or token_for(self._settings.completion, trigger)
         kind = "menu" if trigger is Trigger.MENU else "ghost text"  # an editor may ask for both at once
         self._latest.start(snapshot.uri, kind, token)
+        outcome, began_s = STOPPED, time.monotonic()
         try:
             outcome = await self._answer(request, snapshot, offset, trigger, token)
+        except InfillError:
+            outcome = replace(STOPPED, silence=Silence.FAILED)
+            raise
         finally:
             self._latest.finish(snapshot.uri, kind, token)
+            self.feedback.answered(snapshot.language_id, outcome, 1e3 * (time.monotonic() - began_s))
         if outcome.silence is not None:
             return []
         place, stats = Span(offset, offset), outcome.stats
@@ -152,7 +160,7 @@ class Engine:
         Raises:
             InfillError: the backend failed or is not ready.
         """
-        request = self._request(snapshot, offset)
+        request = request_at(snapshot, offset, self._settings)
         outcome = await self._filler.fill(request, snapshot, offset, token, on_step)
         return await self._filler.better(outcome, request, snapshot, offset) or outcome
 
@@ -170,7 +178,7 @@ class Engine:
         Raises:
             InfillError: the backend failed or is not ready.
         """
-        request = self._request(snapshot, offset, self._least(Trigger.AUTOMATIC))
+        request = request_at(snapshot, offset, self._settings, Trigger.AUTOMATIC)
         return await self._answer(request, snapshot, offset, Trigger.AUTOMATIC, token, on_step)
 
     async def apply(self, settings: Settings) -> bool:
@@ -187,7 +195,10 @@ class Engine:
         if is_renewed:
             old_recall, self.recall = self.recall, self.recall.renewed(settings.memory, count=settings.stats.enabled)
             await old_recall.aclose()
-        self._filler = Filler(self._backend, self.recall, self.tally, self._least(Trigger.AUTOMATIC))
+        self.feedback.enable(enabled=settings.stats.enabled)
+        self._filler = Filler(
+            self._backend, self.recall, self.tally, least_shown(self._settings.completion, Trigger.AUTOMATIC)
+        )
         return is_renewed
 
     async def aclose(self) -> None:
@@ -195,28 +206,12 @@ class Engine:
         self._latest.cancel_all()
         self._prefetch.pause()
         self._late.stop()
-        await asyncio.gather(self.recall.aclose(), self._backend.aclose())
-
-    def _least(self, trigger: Trigger) -> float:
-        """The least probability of what is shown; who asks by hand sees more."""
-        least = LEAST_PROBABILITY[Eagerness(self._settings.completion.eagerness)]
-        return min(least, LEAST_PROBABILITY[Eagerness.HIGH]) if trigger is Trigger.INVOKED else least
-
-    def _new_token(self, trigger: Trigger) -> CancellationToken:
-        settings = self._settings.completion
-        invoked = trigger is Trigger.INVOKED
-        return CancellationToken((settings.invoked_timeout_ms if invoked else settings.timeout_ms) / 1e3)
+        await asyncio.gather(self.recall.aclose(), self.feedback.aclose(), self._backend.aclose())
 
     def _expect(self, snapshot: DocumentSnapshot, offset: int) -> None:
         """Have the context of a likely request prepared."""
-        self._prefetch.expect(self._request(snapshot, offset), partial(self.recall.neighbour, snapshot, offset))
-
-    def _request(self, snapshot: DocumentSnapshot, offset: int, least: float = 0.0) -> InfillRequest:
-        prefix, suffix = window(snapshot.text, offset, context_settings(self._settings))
-        shape = middle_shape(prefix, suffix, self._settings.completion.max_lines)
-        is_private = is_secret_file(snapshot.path or unquote(snapshot.uri).partition(":")[2])
-        return InfillRequest(
-            prefix, suffix, snapshot.language_id, shape.max_lines, shape.min_indent, least, is_private=is_private
+        self._prefetch.expect(
+            request_at(snapshot, offset, self._settings), partial(self.recall.neighbour, snapshot, offset)
         )
 
     async def _answer(
@@ -241,6 +236,10 @@ class Engine:
             self.tally.n_typed_through += is_begun
             self.tally.n_repeated += not is_begun
             return outcome
+        if not by_hand and (silence := await reason_not_to_ask(request, snapshot, offset, self._settings.completion)):
+            return replace(STOPPED, silence=silence)
+        if token.cancelled():
+            return STOPPED
         self._prefetch.pause()
         self._running[place] = done = asyncio.get_running_loop().create_future()
         try:

@@ -78,6 +78,7 @@ class Configuration:
                 self._named.update(new)
                 self._server.tell(lsp.MessageType.Warning, "\n".join(["Midspan cannot use these settings:", *new]))
             self.exclusions = Exclusions(settings, self._server.folders)
+            self._server.review_documents()
             old, self.settings = self.settings, settings
             if settings != old:
                 await self._server.apply(settings)

@@ -6,18 +6,24 @@ All positions go through `LineIndex`: pygls' own arithmetic takes form feeds and
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from lsprotocol import types as lsp
 
 from midspan_lsp.types import Span, Suggestion, Trigger
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from midspan_lsp.documents import DocumentSnapshot, PositionEncoding
     from midspan_lsp.engine.outcome import Tally
+
+    OnAccept = Callable[[DocumentSnapshot], lsp.Command]
+
+ACCEPTED = "midspan.accepted"
+"""The command of an item; its argument is the document's language."""
 
 MAX_LABEL_CHARACTERS = 80
 MAX_WORD_CHARACTERS = 256
@@ -101,6 +107,7 @@ def inline_list(
     suggestions: Sequence[Suggestion],
     selected: lsp.SelectedCompletionInfo | None,
     encoding: PositionEncoding,
+    on_accept: OnAccept | None = None,
 ) -> lsp.InlineCompletionList | None:
     """Suggestions as ghost text; None if there is none.
 
@@ -109,13 +116,15 @@ def inline_list(
         suggestions: best first.
         selected: the item selected in an open menu, if any.
         encoding: the editor's.
+        on_accept: makes the command that tells us of an item's being accepted.
     """
     edits: list[Edit | None] = [edit_of(suggestion) for suggestion in suggestions]
     if selected is not None:
         item = Edit(_span_of(snapshot, selected.range, encoding), selected.text)
         edits = [extend_selected(snapshot.text, edit, item) for edit in edits if edit is not None]
+    command = on_accept and on_accept(snapshot)
     items = [
-        lsp.InlineCompletionItem(insert_text=edit.text, range=range_of(snapshot, edit.span, encoding))
+        lsp.InlineCompletionItem(edit.text, range=range_of(snapshot, edit.span, encoding), command=command)
         for edit in edits
         if edit is not None
     ]
@@ -123,7 +132,10 @@ def inline_list(
 
 
 def menu_list(
-    snapshot: DocumentSnapshot, suggestions: Sequence[Suggestion], encoding: PositionEncoding
+    snapshot: DocumentSnapshot,
+    suggestions: Sequence[Suggestion],
+    encoding: PositionEncoding,
+    on_accept: OnAccept | None = None,
 ) -> lsp.CompletionList | None:
     """The best suggestion as an item of the completion menu; None if there is none.
 
@@ -132,7 +144,20 @@ def menu_list(
     if not suggestions or not suggestions[0].text.strip():
         return None
     edit = include_word(snapshot.text, edit_of(suggestions[0]))
-    return lsp.CompletionList(is_incomplete=True, items=[_menu_item(snapshot, edit, encoding)])
+    item = _menu_item(snapshot, edit, encoding)
+    item.command = on_accept and on_accept(snapshot)
+    return lsp.CompletionList(is_incomplete=True, items=[item])
+
+
+def acceptance_command(snapshot: DocumentSnapshot) -> lsp.Command:
+    """What an editor is to run once it has inserted an item."""
+    return lsp.Command("Midspan: accepted", ACCEPTED, arguments=[snapshot.language_id])
+
+
+def uri_of(params: object) -> str | None:
+    """The document that the parameters of a method of our own are about, if they tell one."""
+    uri = cast("Mapping[str, object]", params).get("uri") if isinstance(params, Mapping) else None
+    return uri if isinstance(uri, str) else None
 
 
 def tally_object(tally: Tally) -> dict[str, int]:

@@ -16,8 +16,15 @@ if TYPE_CHECKING:
     from midspan_lsp.documents import DocumentSnapshot
 
 
+_NO_TEXT_OF_THE_USER = frozenset({"output", "term", "vscode-terminal", "debug", "chat-editing-snapshot-text-model"})
+"""Schemes of what editors show in documents though nobody writes there."""
+
+_NO_CODE = frozenset({"scminput", "telescopeprompt", "dap-repl", "snacks_picker_input", "alpha", "dashboard", "lazy"})
+"""Language ids of prompts and dashboards."""
+
+
 class Exclusions:
-    """Languages that are switched off, ignored files, and files that look like secrets.
+    """Languages that are switched off, ignored files, files that look like secrets, and what is no document at all.
 
     Args:
         settings: a pattern that begins with `!` lets a secret-looking file in.
@@ -29,13 +36,18 @@ class Exclusions:
         self._ignored = compile_patterns(settings.completion.ignore)
         self._folders = sorted((PurePath(folder) for folder in folders), key=lambda one: len(one.parts), reverse=True)
 
-    def exclude(self, snapshot: DocumentSnapshot) -> bool:
-        """Whether a document is one of them."""
+    def reason(self, snapshot: DocumentSnapshot) -> str | None:
+        """Why a document is one of them, in words for the user; None if it is none."""
         if snapshot.language_id in self._disabled:
-            return True
+            return f"{snapshot.language_id} is switched off"
+        scheme = snapshot.uri.partition(":")[0].lower()
+        if snapshot.language_id.lower() in _NO_CODE or scheme in _NO_TEXT_OF_THE_USER:
+            return "nobody writes code here"
         name = self._name(snapshot)
         is_ignored = self._ignored.check_file(name).include
-        return is_secret_file(name) if is_ignored is None else is_ignored
+        if is_ignored:
+            return "the file is ignored"
+        return "the file looks as if it held secrets" if is_ignored is None and is_secret_file(name) else None
 
     def _name(self, snapshot: DocumentSnapshot) -> str:
         """The path below the workspace folder, or all there is."""

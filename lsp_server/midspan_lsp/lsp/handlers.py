@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lsprotocol import types as lsp
 
 from midspan_lsp.documents import path_of
+from midspan_lsp.engine.outcome import Silence
 from midspan_lsp.errors import InfillError
-from midspan_lsp.lsp import convert
+from midspan_lsp.lsp import convert, status
 from midspan_lsp.types import Suggestion, Trigger
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ def register(server: MidspanServer) -> None:
     # without options pygls would not advertise it
     server.feature(lsp.TEXT_DOCUMENT_INLINE_COMPLETION, lsp.InlineCompletionOptions())(inline_completion)
     server.feature(WORK)(work)
+    server.feature(status.METHOD)(status_of)
+    server.command(convert.ACCEPTED)(_accept)
 
 
 def initialize(ls: MidspanServer, params: lsp.InitializeParams) -> None:
@@ -80,6 +83,8 @@ def initialized(ls: MidspanServer, params: lsp.InitializedParams) -> None:  # no
 def did_open(ls: MidspanServer, params: lsp.DidOpenTextDocumentParams) -> None:
     """Has a document remembered."""
     snapshot = ls.open_document(params.text_document.uri)
+    if snapshot is not None:
+        ls.status.document(snapshot)
     if ls.engine is not None and snapshot is not None:
         ls.engine.opened(snapshot)
 
@@ -101,6 +106,7 @@ def did_save(ls: MidspanServer, params: lsp.DidSaveTextDocumentParams) -> None:
 
 def did_close(ls: MidspanServer, params: lsp.DidCloseTextDocumentParams) -> None:
     """Stops work on a document that is gone."""
+    ls.status.closed(params.text_document.uri)
     if ls.engine is not None:
         ls.engine.forget(params.text_document.uri)
 
@@ -170,7 +176,7 @@ async def inline_completion(ls: MidspanServer, params: lsp.InlineCompletionParam
     trigger = convert.trigger_of(params.context.trigger_kind)
     answer = await _ask(ls, params.text_document.uri, params.position, trigger)
     selected = params.context.selected_completion_info
-    return answer and convert.inline_list(answer.snapshot, answer.suggestions, selected, ls.encoding)
+    return answer and convert.inline_list(answer.snapshot, answer.suggestions, selected, ls.encoding, ls.on_accept)
 
 
 def work(ls: MidspanServer, params: object) -> dict[str, int] | None:  # noqa: ARG001
@@ -178,18 +184,38 @@ def work(ls: MidspanServer, params: object) -> dict[str, int] | None:  # noqa: A
     return None if ls.engine is None else convert.tally_object(ls.engine.tally)
 
 
+def status_of(ls: MidspanServer, params: object) -> status.State:
+    """The state of a document, or of the server."""
+    return ls.status.of(convert.uri_of(params))
+
+
+def accepted(ls: MidspanServer, *arguments: object) -> None:
+    """The editor runs this once it has inserted a suggestion."""
+    if ls.engine is not None and arguments and isinstance(arguments[0], str):
+        ls.engine.feedback.accepted(arguments[0])
+
+
+def _accept(ls: Any, *arguments: Any) -> None:
+    """The same for pygls, which evaluates a command's annotations: others' are for the type checker only."""
+    accepted(ls, *arguments)
+
+
 @null_on_failure
 async def completion(ls: MidspanServer, params: lsp.CompletionParams) -> lsp.CompletionList | None:
     """The same middle as an item of the menu."""
     answer = await _ask(ls, params.text_document.uri, params.position, Trigger.MENU)
-    return answer and convert.menu_list(answer.snapshot, answer.suggestions, ls.encoding)
+    return answer and convert.menu_list(answer.snapshot, answer.suggestions, ls.encoding, ls.on_accept)
 
 
 async def _ask(ls: MidspanServer, uri: str, position: lsp.Position, trigger: Trigger) -> Answer | None:
     """The engine's answer; None if the document is not open, is excluded, or is another one by then."""
     snapshot = ls.open_document(uri)
-    if ls.engine is None or snapshot is None or ls.configuration.exclusions.exclude(snapshot):
+    if ls.engine is None or snapshot is None:
+        return None
+    if ls.configuration.exclusions.reason(snapshot) is not None:
+        ls.engine.feedback.silent(snapshot.language_id, Silence.OFF)
         return None
     offset = convert.offset_of(snapshot, position, ls.encoding)
     suggestions = await ls.engine.complete(snapshot, offset, trigger)
+    ls.status.recovered()
     return Answer(snapshot, suggestions) if ls.open_document(uri) == snapshot else None

@@ -12,7 +12,7 @@ from pygls.exceptions import JsonRpcException
 from midspan_lsp.backends.base import LoadProgress
 
 if TYPE_CHECKING:
-    from pygls.lsp.server import LanguageServer
+    from midspan_lsp.lsp.server import MidspanServer
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ class LoadingProgress:
     The editor's leave to show it is not waited for: loading goes on meanwhile, and without it.
     """
 
-    def __init__(self, server: LanguageServer) -> None:
+    def __init__(self, server: MidspanServer) -> None:
         self._server = server
         self._loop = asyncio.get_running_loop()
         self._last = LoadProgress("starting")
@@ -58,6 +58,8 @@ class LoadingProgress:
 
     def _show(self, progress: LoadProgress) -> None:
         self._last = progress
+        if not self._ended:
+            self._server.status.loading(progress)
         if self._shown and not self._ended:
             self._send(lsp.WorkDoneProgressReport(message=progress.message, percentage=progress.percentage))
 

@@ -25,6 +25,7 @@ from midspan_lsp.lsp.texts import OpenTexts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+    from concurrent.futures import Future
 
 logger = logging.getLogger(__name__)
 
@@ -129,6 +130,23 @@ class MidspanProtocol(LanguageServerProtocol):
         except JsonRpcMethodNotFound as error:
             return error
         return None
+
+    def _execute_handler(
+        self,
+        msg_id: MsgId,
+        handler: Callable[..., Any],
+        callback: Callable[[Future[Any]], None],
+        args: tuple[Any, ...] | None = None,
+        kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        """Forgets what is done: pygls keeps the futures of its own notifications, one at each key, for good."""
+
+        def done(future: Future[Any]) -> None:
+            if self._request_futures.get(msg_id) is future:
+                del self._request_futures[msg_id]
+            callback(future)
+
+        super()._execute_handler(msg_id, handler, done, args, kwargs)
 
     def _send_response(self, msg_id: MsgId, result: Any | None = None, error: lsp.ResponseError | None = None) -> None:
         if error is not None:

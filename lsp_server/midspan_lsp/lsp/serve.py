@@ -6,13 +6,14 @@ import asyncio
 import gc
 import logging
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, BinaryIO, NoReturn, TextIO, cast
+from typing import TYPE_CHECKING, NoReturn, TextIO, cast
 
 from pygls.exceptions import JsonRpcException
 
 from midspan_lsp.lsp import handlers, stdio
-from midspan_lsp.lsp.frames import read_frame
+from midspan_lsp.lsp.connections import Address, Connection, StreamConnection, accept
 from midspan_lsp.lsp.server import MidspanServer
 
 if TYPE_CHECKING:
@@ -26,52 +27,53 @@ logger = logging.getLogger(__name__)
 FLUSH_TIMEOUT_S = 0.2
 
 
-def serve(build_engine: Callable[[Settings], Engine], *, tcp: tuple[str, int] | None = None) -> NoReturn:
+def serve(build_engine: Callable[[Settings], Engine], *, at: Address | None = None) -> NoReturn:
     """Serves one editor, then ends the process, whatever its threads still do.
 
     The exit code is 0 if the editor has asked for a shutdown first, and 1 otherwise.
 
     Args:
         build_engine: makes the engine from the editor's settings. Called after the `initialize` reply.
-        tcp: host and port to wait on for the editor; None: it speaks on standard input and output.
+        at: where to wait for the editor; None: it speaks on standard input and output.
 
     Raises:
         ConfigError: the address cannot be listened on.
     """
     log = stdio.BackgroundWriter(os.fdopen(os.dup(2), "wb"))
-    _configure_logging(log, logging.WARNING if tcp is None else logging.INFO)
-    reader, writer = stdio.claim_stdio() if tcp is None else stdio.accept_editor(*tcp)
+    _configure_logging(log, logging.WARNING if at is None else logging.INFO)
+    connection = StreamConnection(*stdio.claim_stdio()) if at is None else accept(at)
     with asyncio.Runner() as runner:
-        code = runner.run(_session(build_engine, reader, writer, is_local=tcp is None))
+        code = runner.run(_session(build_engine, connection, is_local=at is None))
         log.finish(FLUSH_TIMEOUT_S)
         stdio.end_process(code)
 
 
-async def _session(
-    build_engine: Callable[[Settings], Engine], reader: BinaryIO, writer: BinaryIO, *, is_local: bool
-) -> int:
+async def _session(build_engine: Callable[[Settings], Engine], connection: Connection, *, is_local: bool) -> int:
     ending = stdio.Ending()
     server = MidspanServer(build_engine, ending.begin, is_local=is_local)
     handlers.register(server)
     gc.freeze()  # what is there by now is for good: no collection needs to look at it
     gc.enable()
     stdio.call_on_signals(ending.begin)
-    frames = stdio.BackgroundWriter(writer, on_lost=ending.begin)
-    server.protocol.set_writer(frames)
-    reading = asyncio.create_task(_read(server, reader, ending.begin))
+    frames = stdio.BackgroundWriter(connection.sink, on_lost=ending.begin)
+    server.protocol.set_writer(frames, include_headers=connection.has_headers)
+    reading = asyncio.create_task(_read(server, connection, ending.begin))
     await ending.wait()
     reading.cancel()
     await server.aclose()
     frames.finish(FLUSH_TIMEOUT_S)
+    goodbye = threading.Thread(target=connection.close, name="goodbye", daemon=True)  # for one that reads no more
+    goodbye.start()
+    goodbye.join(FLUSH_TIMEOUT_S)
     return server.protocol.exit_code
 
 
-async def _read(server: MidspanServer, reader: BinaryIO, on_end: Callable[[], None]) -> None:
+async def _read(server: MidspanServer, connection: Connection, on_end: Callable[[], None]) -> None:
     """Hands on what the editor sends, until it sends no more."""
 
     def next_frame() -> bytes | None:
         try:
-            frame = read_frame(reader)
+            frame = connection.read()
         except (OSError, ValueError) as error:
             logger.info("the editor's connection broke: %s", error)
             frame = None

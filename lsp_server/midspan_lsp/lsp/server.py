@@ -15,11 +15,13 @@ from midspan_lsp.documents import DocumentSnapshot, PositionEncoding, path_of
 from midspan_lsp.engine.recall import RULES
 from midspan_lsp.errors import InfillError
 from midspan_lsp.lsp.configuration import SECTION, Configuration
-from midspan_lsp.lsp.convert import encoding_of
+from midspan_lsp.lsp.convert import acceptance_command, encoding_of
+from midspan_lsp.lsp.converter import build_converter
 from midspan_lsp.lsp.parent import call_when_gone
 from midspan_lsp.lsp.progress import LoadingProgress
 from midspan_lsp.lsp.protocol import MidspanProtocol
 from midspan_lsp.lsp.settings import FILE_NAMES, needs_restart
+from midspan_lsp.lsp.status import Status
 from midspan_lsp.memory.languages import ENDINGS
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ class MidspanServer(LanguageServer):
         configuration: the settings.
         folders: paths of the workspace folders.
         engine: None until it is built.
+        status: what clients may show.
     """
 
     protocol: MidspanProtocol  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -60,11 +63,16 @@ class MidspanServer(LanguageServer):
         # whole texts: pygls applies partial changes wrongly below a form feed, and no faster
         sync = lsp.TextDocumentSyncKind.Full
         super().__init__(  # pyright: ignore[reportUnknownMemberType]
-            "midspan", __version__, text_document_sync_kind=sync, protocol_cls=MidspanProtocol
+            "midspan",
+            __version__,
+            text_document_sync_kind=sync,
+            protocol_cls=MidspanProtocol,
+            converter_factory=build_converter,
         )
         self.configuration = Configuration(self)
         self.folders: list[str] = []
         self.engine: Engine | None = None
+        self.status = Status(self)
         self.protocol.on_exit = stop
         self._build_engine = build_engine
         self._stop = stop
@@ -78,6 +86,11 @@ class MidspanServer(LanguageServer):
     def encoding(self) -> PositionEncoding:
         """The units of the editor's columns."""
         return encoding_of(self.workspace.position_encoding)
+
+    @property
+    def on_accept(self) -> Callable[[DocumentSnapshot], lsp.Command] | None:
+        """Makes the command by which an editor tells that an item was accepted; None where nobody counts that."""
+        return acceptance_command if self.configuration.settings.stats.enabled else None
 
     def watch_parent(self, process_id: int | None) -> None:
         """Ends with the editor's process, even if somebody else holds its end of the connection."""
@@ -122,6 +135,11 @@ class MidspanServer(LanguageServer):
         if await self.engine.apply(settings):
             self._tell_what_is_open(self.engine)
 
+    def review_documents(self) -> None:
+        """Other documents may be left alone by now."""
+        for snapshot in self.protocol.texts:
+            self.status.document(snapshot)
+
     def watch_settings(self) -> None:
         """Asks the editor, if it offers that, to tell of other settings."""
         self._watch_files("midspan/settings", SETTINGS_FILES)
@@ -158,6 +176,7 @@ class MidspanServer(LanguageServer):
     def tell_error(self, error: InfillError) -> None:
         """Shows the user what is wrong and what to do about it, once."""
         self.tell(lsp.MessageType.Error, f"Midspan: {error}")
+        self.status.failed(error)
 
     def tell_notice(self, text: str) -> None:
         """Shows the user what a backend has to tell, once."""
@@ -205,10 +224,12 @@ class MidspanServer(LanguageServer):
             self.engine.notices.listen(self.tell_notice)
             self._tell_what_is_open(self.engine)
             await self.engine.load(progress.report)
+            self.status.ready()
         except InfillError as error:
             self.tell_error(error)
         except Exception:
             logger.exception("the engine could not be started")
             self.tell(lsp.MessageType.Error, "Midspan could not start. Its log says why.")
+            self.status.failed(InfillError("Midspan could not start", hint="Its log says why."))
         finally:
             progress.end()

@@ -23,6 +23,8 @@ PROJECT_KEYS = frozenset(
     {
         "completion.eagerness",
         "completion.ignore",
+        "completion.in_comments",
+        "completion.in_strings",
         "completion.max_lines",
         "languages.disabled",
         "memory.enabled",
@@ -149,7 +151,12 @@ def _read_project(file: ProjectFile, base: Settings) -> tuple[Settings, list[str
     new, bad = read_settings(allowed, base)
     completion, memory = new.completion, new.memory
     languages = replace(new.languages, disabled=_joined(base.languages.disabled, new.languages.disabled))
-    completion = replace(completion, ignore=_joined(base.completion.ignore, completion.ignore))
+    completion = replace(
+        completion,
+        ignore=_joined(base.completion.ignore, completion.ignore),
+        in_comments=base.completion.in_comments and completion.in_comments,
+        in_strings=base.completion.in_strings and completion.in_strings,
+    )
     ignore = _joined(base.memory.ignore, memory.ignore)
     memory = replace(memory, ignore=ignore, enabled=base.memory.enabled and memory.enabled)
     return replace(new, completion=completion, languages=languages, memory=memory), problems + bad

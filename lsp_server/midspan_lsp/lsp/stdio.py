@@ -1,26 +1,22 @@
-"""The process's ends: the streams the protocol runs on, and how it leaves."""
+"""The process's ends: its standard streams, and how it leaves."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import faulthandler
-import logging
 import os
 import queue
 import signal
-import socket
 import sys
 import threading
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
-
-from midspan_lsp.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-logger = logging.getLogger(__name__)
+    from midspan_lsp.lsp.connections import Sink
 
 GRACE_S = 1.2
 MAX_WAITING = 10_000
@@ -46,37 +42,16 @@ def claim_stdio() -> tuple[BinaryIO, BinaryIO]:
     return reader, writer
 
 
-def accept_editor(host: str, port: int) -> tuple[BinaryIO, BinaryIO]:
-    """Waits for one editor to connect.
-
-    Returns:
-        the reader and the writer of its connection.
-
-    Raises:
-        ConfigError: the address cannot be listened on.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listener = socket.create_server((host, port), family=family)
-    except (OSError, OverflowError) as error:
-        raise ConfigError(f"cannot listen on {host}:{port}: {error}", hint="Give another address.") from error
-    with listener:
-        logger.info("waiting for an editor on %s:%d", *listener.getsockname()[:2])
-        connection, _ = listener.accept()
-    with connection:  # closed once both files are
-        return connection.makefile("rb"), connection.makefile("wb")
-
-
 class BackgroundWriter:
     """Writes on a thread of its own: whoever reads slowly, or not at all, holds up nobody.
 
     Args:
-        stream: where to.
+        sink: where to.
         on_lost: called, on any thread, when nobody reads any more; what is written afterwards is dropped.
     """
 
-    def __init__(self, stream: BinaryIO, on_lost: Callable[[], None] = lambda: None) -> None:
-        self._stream = stream
+    def __init__(self, sink: Sink, on_lost: Callable[[], None] = lambda: None) -> None:
+        self._sink = sink
         self._on_lost = on_lost
         self._is_lost = False
         self._waiting: queue.Queue[bytes | None] = queue.Queue(MAX_WAITING)
@@ -109,8 +84,8 @@ class BackgroundWriter:
     def _work(self) -> None:
         while (data := self._waiting.get()) is not None:
             try:
-                self._stream.write(data)
-                self._stream.flush()
+                self._sink.write(data)
+                self._sink.flush()
             except (OSError, ValueError):
                 self._lose()
                 return

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from midspan_lsp.config import MemorySettings
-from midspan_lsp.memory.store import Store, memory_folder
+from midspan_lsp.memory.place import memory_folder
+from midspan_lsp.memory.store import Store
 from midspan_lsp.memory.usage import Usage, add_usage
 from midspan_lsp.memory.workspace import SourceFile, Workspace
 

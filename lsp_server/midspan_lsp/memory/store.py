@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-import platformdirs
 
 from midspan_lsp.memory.vocabulary import Ids
 
@@ -29,14 +28,6 @@ _VERSION = 1
 _BUSY_S = 0.05
 _LEFT_ALONE_S = 5.0  # so long nothing is saved after another server was found to write
 _FAILURES = (sqlite3.Error, OSError, ValueError, zlib.error)
-
-
-def memory_folder() -> Path:
-    """Where the stores are: below `MIDSPAN_CACHE`, or else the user's cache folder for Midspan."""
-    chosen = os.environ.get("MIDSPAN_CACHE")
-    # not `Path.expanduser`, which raises where there is no such user
-    base = Path(os.path.expanduser(chosen)).absolute() if chosen else platformdirs.user_cache_path("midspan", False)
-    return base / "memory"
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import os
 import sqlite3
 import time
@@ -11,17 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-_logger = logging.getLogger(__name__)
+from midspan_lsp.memory.usage_file import change, rows
+
 _MOST_FOLDERS = 100
-_BUSY_S = 0.2
-_FAILURES = (sqlite3.Error, OSError)
-_TABLES = """
-CREATE TABLE IF NOT EXISTS folders (path TEXT PRIMARY KEY, used_s INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS counts (
-    path TEXT NOT NULL REFERENCES folders ON DELETE CASCADE, name TEXT NOT NULL, n INTEGER NOT NULL,
-    PRIMARY KEY (path, name)
-);
-"""
 
 
 @dataclass(frozen=True)
@@ -41,40 +31,10 @@ class Usage:
     n_from_project: int = 0
 
 
-def add_usage(stores: Path, counts: Mapping[str, Usage]) -> None:
-    """Add counts by folder to those kept; those of folders not used for long make room. Failures are only logged."""
-    try:
-        _add(stores, counts)
-    except sqlite3.OperationalError as error:  # such as another server's writing
-        _logger.debug("usage is not kept: %s", error)
-    except sqlite3.DatabaseError as error:
-        _logger.debug("usage is kept anew: %s", error)
-        with contextlib.suppress(*_FAILURES):
-            _file(stores).unlink()
-            _add(stores, counts)
-    except OSError as error:
-        _logger.debug("usage is not kept: %s", error)
+def add_usage(stores: Path, counts: Mapping[str, Usage]) -> bool:
+    """Add counts by folder to those kept; those of folders not used for long make room. Whether they are kept."""
 
-
-def read_usage(stores: Path) -> dict[str, Usage]:
-    """Counts by folder; none where nothing was kept or it cannot be read."""
-    if not _file(stores).is_file():
-        return {}
-    try:
-        with contextlib.closing(_open(stores)) as kept:
-            rows = kept.execute("SELECT path, name, n FROM counts").fetchall()
-    except _FAILURES as error:
-        _logger.debug("usage cannot be read: %s", error)
-        return {}
-    by_folder: dict[str, dict[str, int]] = {}
-    for path, name, n in rows:
-        if name in Usage.__dataclass_fields__:  # another version may count more
-            by_folder.setdefault(path, {})[name] = n
-    return {path: Usage(**counts) for path, counts in by_folder.items()}
-
-
-def _add(stores: Path, counts: Mapping[str, Usage]) -> None:
-    with contextlib.closing(_open(stores)) as kept, kept:
+    def add(kept: sqlite3.Connection) -> None:
         for folder, usage in counts.items():
             real = os.path.realpath(folder)
             kept.execute("INSERT OR IGNORE INTO folders VALUES (?, 0)", (real,))
@@ -88,19 +48,13 @@ def _add(stores: Path, counts: Mapping[str, Usage]) -> None:
             (_MOST_FOLDERS,),
         )
 
-
-def _file(stores: Path) -> Path:
-    return stores / "usage.db"
+    return change(stores, add)
 
 
-def _open(stores: Path) -> sqlite3.Connection:
-    stores.mkdir(parents=True, exist_ok=True, mode=0o700)
-    os.close(os.open(_file(stores), os.O_CREAT | os.O_RDWR, 0o600))
-    connection = sqlite3.connect(_file(stores), timeout=_BUSY_S)
-    try:
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.executescript(_TABLES)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+def read_usage(stores: Path) -> dict[str, Usage]:
+    """Counts by folder; none where nothing was kept or it cannot be read."""
+    by_folder: dict[str, dict[str, int]] = {}
+    for path, name, n in rows(stores, "SELECT path, name, n FROM counts"):
+        if name in Usage.__dataclass_fields__:  # another version may count more
+            by_folder.setdefault(path, {})[name] = n
+    return {path: Usage(**counts) for path, counts in by_folder.items()}

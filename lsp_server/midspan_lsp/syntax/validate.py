@@ -54,24 +54,30 @@ def validate(text_before: str, replace: Span, middle: str, language_id: str, uri
     end = min(max(replace.end, start), len(text_before))
     if len(text_before) + len(middle) > MAX_LENGTH:
         return SyntaxReport(Verdict.NO_OPINION)
-    document = _documents.document(uri, language_id, text_before, TimeLimit(DOCUMENT_TIME_LIMIT_S))
-    if document is None or document.base is None:
-        return SyntaxReport(Verdict.NO_OPINION)
-    if middle == text_before[start:end]:
-        return SyntaxReport(Verdict.VALID)
-    begin = len(encode(text_before[:start]))
-    place = ByteRange(begin, begin + len(encode(text_before[start:end])))
     new = encode(middle)
     try:
-        hole = _hole(document, place)
+        hole = hole_at(text_before, Span(start, end), language_id, uri)
         if hole is None:
             return SyntaxReport(Verdict.NO_OPINION)
-        found = _new_faults(hole, new, TimeLimit(TIME_LIMIT_S))
+        found = [] if middle == text_before[start:end] else _new_faults(hole, new, TimeLimit(TIME_LIMIT_S))
     except OutOfTimeError:
         return SyntaxReport(Verdict.NO_OPINION)
     if not found:
         return SyntaxReport(Verdict.VALID)
     return SyntaxReport(Verdict.BROKEN, _spans_of_middle(found, hole.old.start, new))
+
+
+def hole_at(text: str, place: Span, language_id: str, uri: str = "") -> Hole | None:
+    """A place of a document, in the part of it that a middle there is judged in; None where that is not known.
+
+    Raises:
+        OutOfTimeError: it takes too long.
+    """
+    document = _documents.document(uri, language_id, text, TimeLimit(DOCUMENT_TIME_LIMIT_S))
+    if document is None or document.base is None:
+        return None
+    begin = len(encode(text[: place.start]))
+    return _hole(document, ByteRange(begin, begin + len(encode(text[place.start : place.end]))))
 
 
 def forget(uri: str) -> None:

@@ -1,0 +1,86 @@
+"""A session keeps nothing of messages that are done with: pygls and cattrs by themselves would."""
+
+from __future__ import annotations
+
+import gc
+import json
+import tracemalloc
+from typing import Any
+
+import pytest
+from midspan_lsp.config import Settings
+from midspan_lsp.engine.pipeline import Engine
+from midspan_lsp.lsp import handlers
+from midspan_lsp.lsp.server import MidspanServer
+
+URI = "file:///a.py"
+MANY = 10_000
+
+
+class Output:
+    """Where the server writes to."""
+
+    def __init__(self) -> None:
+        self.messages: list[dict[str, Any]] = []
+
+    def write(self, data: bytes) -> None:
+        self.messages.append(json.loads(data))
+
+
+def no_engine(_settings: Settings) -> Engine:
+    raise NotImplementedError
+
+
+@pytest.fixture
+def output() -> Output:
+    return Output()
+
+
+@pytest.fixture
+async def session(output: Output) -> MidspanServer:
+    """A server that an editor has initialized."""
+    server = MidspanServer(no_engine, lambda: None)
+    handlers.register(server)
+    server.protocol.set_writer(output, include_headers=False)  # type: ignore[arg-type]  # it is closed by nobody
+    send(server, "initialize", {"processId": None, "rootUri": None, "capabilities": {}}, 1)
+    return server
+
+
+def send(server: MidspanServer, method: str, params: object, msg_id: int | None = None) -> None:
+    message = {"jsonrpc": "2.0", "method": method, "params": params}
+    server.protocol.receive(json.dumps(message if msg_id is None else {**message, "id": msg_id}).encode())
+
+
+async def test_nothing_is_kept_of_a_keystroke(session: MidspanServer) -> None:
+    item = {"uri": URI, "languageId": "python", "version": 1, "text": ""}
+    for number in range(50):
+        send(session, "textDocument/didOpen", {"textDocument": item})
+        change = {"textDocument": {"uri": URI, "version": number}, "contentChanges": [{"text": "x"}]}
+        send(session, "textDocument/didChange", change)
+        send(session, "textDocument/didClose", {"textDocument": {"uri": URI}})
+        send(session, "unknown/notification", {"a": {"b": number}})
+        send(session, "midspan/work", {"a": {"b": number}}, number)
+        send(session, "workspace/executeCommand", {"command": "midspan.accepted", "arguments": ["python"]}, number)
+    assert session.protocol._request_futures == {}
+
+
+@pytest.mark.parametrize("bad", ["a" * MANY, [5] * MANY, [{"uri": 5}] * MANY, [[]] * MANY])
+@pytest.mark.parametrize("method", ["workspace/didChangeWatchedFiles", "textDocument/didChange"])
+async def test_a_list_of_nonsense_costs_little(session: MidspanServer, method: str, bad: object) -> None:
+    """A list's every fault was kept with its traceback: 55 MB for a string of 10,000 characters."""
+    params = {"changes": bad, "contentChanges": bad, "textDocument": {"uri": URI, "version": 1}}
+    send(session, method, params)  # what is made once
+    gc.collect()
+    tracemalloc.start()
+    try:
+        send(session, method, params)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 10_000_000
+
+
+async def test_parameters_of_methods_of_our_own_are_plain_values(session: MidspanServer, output: Output) -> None:
+    """pygls would make a class of each object in them, for one message."""
+    send(session, "midspan/status", {"uri": URI}, 7)
+    assert output.messages[-1]["result"]["uri"] == URI
