@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 TMUX = shutil.which("tmux")
-TIMEOUT_S = 120
-AGAIN_S = 4
+TIMEOUT_S = 180
+AGAIN_S = 10
 
 
 class Terminal:
