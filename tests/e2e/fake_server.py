@@ -12,6 +12,7 @@ with an error for the user, "crash" with another. A completion in a document nam
     hang.py       blocks the loop
     chatter.py    logs more than a pipe holds
     text*.py      answers with the text that the server has, as JSON
+    many*.py      answers "FIRST()", "SECOND()", "THIRD()"
     any other     answers "MIDDLE()" at the cursor at once
 """
 
@@ -74,7 +75,8 @@ class FakeEngine:
         if not self.ready:
             return []
         text = await self._run(name, snapshot, trigger)
-        return [Suggestion(text, Span(offset, offset), 1.0, Verdict.VALID, InfillStats())] if text else []
+        texts = ["FIRST()", "SECOND()", "THIRD()"] if name.startswith("many") else [text] if text else []
+        return [Suggestion(one, Span(offset, offset), 1.0, Verdict.VALID, InfillStats()) for one in texts]
 
     async def _run(self, name: str, snapshot: DocumentSnapshot, trigger: Trigger) -> str:
         if name.startswith("wait"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import Field, fields
 from pathlib import Path
@@ -55,3 +56,16 @@ def test_every_group_is_sent() -> None:
     source = (Path(__file__).parents[2] / "editor-clients" / "vscode" / "src" / "settings.ts").read_text("utf-8")
     line = next(line for line in source.splitlines() if line.startswith("const SERVER_GROUPS"))
     assert {group.name for group in fields(Settings)} == set(json.loads(line.partition(" = ")[2].partition(" as ")[0]))
+
+
+def test_neovim_serves_the_same_languages() -> None:
+    config = (Path(__file__).parents[2] / "editor-clients" / "neovim" / "lsp" / "midspan.lua").read_text("utf-8")
+    filetypes = re.findall(r'"(\w+)"', config.partition("filetypes = {")[2].partition("}")[0])
+    assert {f"onLanguage:{one}" for one in filetypes} == set(MANIFEST["activationEvents"])
+
+
+def test_each_command_of_the_extension_is_offered() -> None:
+    source = (Path(__file__).parents[2] / "editor-clients" / "vscode" / "src" / "extension.ts").read_text("utf-8")
+    block = source.partition("const commands: Record<string, () => unknown> = {\n")[2].partition("\n  };")[0]
+    registered = re.findall(r"^    (\w+)[:,]", block, re.MULTILINE)
+    assert {one["command"] for one in MANIFEST["contributes"]["commands"]} == {f"midspan.{one}" for one in registered}

@@ -15,6 +15,12 @@ function servedLanguages(context: vscode.ExtensionContext): string[] {
   return activationEvents.filter((one) => one.startsWith(ON_LANGUAGE)).map((one) => one.slice(ON_LANGUAGE.length));
 }
 
+/** Another candidate; the palette has taken away what was shown, so it is asked for first. */
+async function showOther(which: "Next" | "Previous"): Promise<void> {
+  await vscode.commands.executeCommand("editor.action.inlineSuggest.trigger");
+  await vscode.commands.executeCommand(`editor.action.inlineSuggest.show${which}`);
+}
+
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   const log = vscode.window.createOutputChannel("Midspan", { log: true });
   const languages = servedLanguages(context);
@@ -49,7 +55,9 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   };
   const doctor = async (): Promise<void> => {
     const shellPath = await findProgram(context);
-    if (shellPath !== undefined) {
+    if (shellPath === undefined) {
+      await offerToInstall();
+    } else {
       vscode.window.createTerminal({ name: "Midspan doctor", shellPath, shellArgs: ["doctor"] }).show();
     }
   };
@@ -61,8 +69,10 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       return language === undefined ? undefined : toggleLanguage(language);
     },
     trigger: () => vscode.commands.executeCommand("editor.action.inlineSuggest.trigger"),
+    next: () => showOther("Next"),
+    previous: () => showOther("Previous"),
     restart: restartInTurn,
-    showLog: () => log.show(),
+    showLog: () => log.show(true),
     doctor,
     install: installAndStart,
   };

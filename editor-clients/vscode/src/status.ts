@@ -1,11 +1,15 @@
 // The status-bar item.
 import * as vscode from "vscode";
-import { isEnabledFor } from "./settings";
+import { isEnabled, isEnabledFor } from "./settings";
 
 export type State =
   | { kind: "stopped" | "ready" }
   | { kind: "loading"; message: string }
   | { kind: "error"; message: string };
+
+function offBecause(language: string): string {
+  return `Off${isEnabled() ? ` for ${language}` : ""}; a click switches it on`;
+}
 
 export class StatusItem implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("midspan", vscode.StatusBarAlignment.Right, 100);
@@ -35,14 +39,17 @@ export class StatusItem implements vscode.Disposable {
       this.item.tooltip = this.state.message;
     } else if (this.state.kind === "error") {
       this.item.text = "$(error) Midspan";
-      this.item.tooltip = this.state.message;
+      this.item.tooltip = `${this.state.message}\nA click shows the log.`;
     } else if (this.state.kind === "stopped") {
       this.item.text = "$(debug-disconnect) Midspan";
-      this.item.tooltip = "The server does not run";
+      this.item.tooltip = "The server does not run; a click starts it";
       this.item.command = "midspan.restart";
     } else {
+      if (!isEnabled()) {
+        this.item.command = "midspan.toggle";
+      }
       this.item.text = off ? "$(circle-slash) Midspan" : "$(sparkle) Midspan";
-      this.item.tooltip = off ? `Off for ${language}` : `Ready; a click switches it off for ${language}`;
+      this.item.tooltip = off ? offBecause(language) : `Ready; a click switches it off for ${language}`;
     }
     this.item.show();
   }

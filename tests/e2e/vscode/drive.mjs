@@ -1,136 +1,170 @@
-// Drives a running code-server with a browser, and writes what it sees to standard output, a JSON object a line.
-// Usage: node drive.mjs FOLDER PORT PROJECT OUT, FOLDER being setup.sh's; the pictures go to OUT.
-import { readFileSync, mkdtempSync } from "node:fs";
-import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
+// Plays scenes in a running code-server, and writes what is seen to standard output, a JSON object for each.
+// Usage: node drive.mjs JSON, an object of:
+//   tools: setup.sh's folder           port: code-server's      project: the open folder
+//   pictures: where screenshots go     pid: a file with the server's process id
+//   command: a file with the command that starts a server      scripted: one that answers what is known
+//   settings: the machine's settings file
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Window } from "./window.mjs";
 
-const [folder, port, project, out] = process.argv.slice(2);
-const { chromium } = createRequire(`${folder}/driver/`)("playwright-core");
-const GHOST = "[class*=ghost-text]";
-const TIMEOUT_MS = 60_000;
-
+const given = JSON.parse(process.argv[2]);
 const tell = (name, facts) => console.log(JSON.stringify({ name, ...facts }));
+const window = await Window.open(given.tools, given.port, given.project, "plain.py");
+const picture = (name) => window.picture(join(given.pictures, `${name}.png`));
 
-const context = await chromium.launchPersistentContext(mkdtempSync(join(tmpdir(), "chromium-")), {
-  executablePath: "/usr/bin/chromium",
-  headless: true,
-  viewport: { width: 900, height: 420 },
-  args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"],
-});
-const page = context.pages()[0] ?? (await context.newPage());
-const keys = page.keyboard;
-
-async function palette(text) {
-  await keys.press("F1");
-  await page.waitForSelector(".quick-input-widget input");
-  await keys.type(text);
-  await page.waitForTimeout(700);
-  await keys.press("Enter");
-  await page.waitForTimeout(300);
+/** Types "+ " at the end of a line, accepts what is shown, and saves. */
+async function accept(file, line) {
+  await window.show(file, line);
+  await window.type("+ ");
+  const ghost = await window.ghost();
+  await picture(file.replace(".py", ""));
+  await window.accept();
+  tell(file, { ghost, text: await window.saved(file) });
 }
 
-/** Opens a file of the project with the cursor at a line and column, from 1. */
-async function open(file, line, column) {
-  await keys.press("Control+P");
-  await page.waitForSelector(".quick-input-widget input");
-  await keys.type(file);
-  await page.waitForSelector(`.quick-input-list [aria-label^="${file}"]`); // Enter before that stays where it is
-  await keys.press("Enter");
-  await page.waitForSelector(`.tab.active[data-resource-name="${file}"]`);
-  await keys.press("Control+G");
-  await page.waitForSelector(".quick-input-widget input");
-  await keys.type(`${line}:${column}`);
-  await keys.press("Enter");
-  await page.waitForTimeout(500);
+async function severalLines() {
+  await window.show("several.py", 4);
+  await window.command("Midspan: Complete Here");
+  const ghost = await window.ghost();
+  await picture("several");
+  await window.accept();
+  tell("several.py", { ghost, text: await window.saved("several.py") });
 }
 
-async function ghost(timeout = TIMEOUT_MS) {
-  await page.waitForSelector(GHOST, { timeout }).catch(() => undefined);
-  return page.$$eval(GHOST, (found) => found.map((one) => one.textContent.replaceAll("\u00a0", " ")));
+async function typingThrough() {
+  await window.show("through.py", 2);
+  await window.type("+ ");
+  const [whole] = await window.ghost();
+  await window.keys.type(whole[0]);
+  await window.page.waitForTimeout(100);
+  const [rest] = await window.ghost();
+  tell("through.py", { ghost: [whole, rest], text: await window.saved("through.py") });
 }
 
-const status = () =>
-  page.$$eval(".statusbar-item", (items) => items.find((one) => one.id.includes("midspan"))?.innerHTML ?? "");
+async function acceptingAWord() {
+  await window.show("word.py", 2);
+  await window.type("return ");
+  const ghost = await window.ghost();
+  await window.accept("Control+ArrowRight");
+  tell("word.py", { ghost, text: await window.saved("word.py") });
+}
 
-async function until(word) {
-  const end = Date.now() + TIMEOUT_MS;
-  while (!(await status()).includes(word)) {
-    if (Date.now() > end) {
-      throw new Error(`the status never showed ${word}: ${await status()}`);
+/** Goes through the candidates by keys, and back; then to the second, if there is one, by the palette, which begins anew. */
+async function cycling(file, line, most) {
+  await window.show(file, line);
+  await window.type("+ ");
+  await window.ghost();
+  await window.command("Midspan: Complete Here");
+  const there = [await window.ghost()];
+  for (let n = 1; n < most; n++) {
+    await window.keys.press("Alt+]");
+    const next = await window.otherGhost(there.at(-1));
+    if (there.some((one) => one.join("") === next.join(""))) {
+      break; // there is but one, or it is the first again
     }
-    await page.waitForTimeout(100);
+    there.push(next);
+    await picture(`${file.replace(".py", "")}-${n + 1}`);
   }
+  const back = [];
+  for (let n = 1; n <= there.length; n++) {
+    await window.keys.press("Alt+[");
+    back.push(await window.otherGhost(back.at(-1) ?? there[0]));
+  }
+  await window.command("Midspan: Next Candidate");
+  const second = await window.otherGhost(there.length > 1 ? there[0] : []);
+  await window.accept();
+  tell(file, { there, back, second, text: await window.saved(file) });
 }
 
-/** Until the model is there: a server is ready for a moment before it tells that it loads. */
-async function ready() {
-  await until("sparkle");
-  await page.waitForTimeout(2000);
-  await until("sparkle");
+async function switchedOff(title, file, words) {
+  await window.show(file, 2);
+  await window.command(title);
+  await window.until("circle-slash", words);
+  await window.type("+ ");
+  tell(file, { ghost: await window.ghost(4000) });
+  await window.command(title);
+  await window.until("sparkle");
 }
 
-async function saved(file) {
-  await keys.press("Control+S");
-  await page.waitForTimeout(500);
-  return readFileSync(join(project, file), "utf8");
+async function killed() {
+  process.kill(Number(readFileSync(given.pid, "utf8")), "SIGKILL");
+  await window.until("loading");
+  await window.ready();
+  await accept("killed.py", 2);
 }
 
-const first = JSON.stringify([["openFile", `vscode-remote://127.0.0.1:${port}${project}/plain.py`]]);
-await page.goto(`http://127.0.0.1:${port}/?folder=${project}&payload=${encodeURIComponent(first)}`);
-await page.waitForSelector(".monaco-editor .view-line", { timeout: TIMEOUT_MS });
-await ready();
+async function anotherServer() {
+  await window.show("many.py", 2); // the status is told beside a file of a language that is served
+  writeFileSync(given.command, given.scripted);
+  await window.command("Midspan: Restart the Server");
+  await window.until("loading");
+  await window.ready();
+  await cycling("many.py", 2, 5);
+}
+
+/** The machine's settings are written as by hand; the extension restarts its server by itself. */
+async function broken() {
+  const settings = JSON.parse(readFileSync(given.settings, "utf8"));
+  writeFileSync(given.settings, JSON.stringify({ ...settings, "midspan.model.path": "fail" }));
+  tell("no weights", { status: await window.until("error", "midspan fetch") });
+  await picture("error");
+  writeFileSync(given.settings, JSON.stringify({ ...settings, "midspan.server.path": "/nowhere/midspan" }));
+  tell("no program", { status: await window.until("error", "/nowhere/midspan") });
+  writeFileSync(given.settings, JSON.stringify(settings));
+  await window.ready();
+}
+
+async function walkthrough() {
+  await window.command("Welcome: Open Walkthrough...", "Start with Midspan");
+  await window.page.waitForSelector(".getting-started-step", { timeout: 10_000 });
+  await window.page.waitForTimeout(1000);
+  await picture("walkthrough");
+  const steps = await window.page.$$eval(".getting-started-step .step-title", (all) => all.map((one) => one.textContent));
+  tell("walkthrough", { steps });
+}
+
+async function log() {
+  await window.command("Midspan: Show the Log");
+  await window.page.waitForSelector(".output-view .view-line");
+  const [title] = await window.page.$$eval(".panel .monaco-select-box", (all) => all.map((one) => one.title || one.value));
+  tell("log", { title });
+}
+
+/** The folder's own program counts once the folder is trusted, not before. */
+async function trust() {
+  await window.command("Workspaces: Manage Workspace Trust");
+  await window.page.click(".workspace-trust-editor .monaco-button >> nth=0");
+  await window.page.waitForTimeout(3000);
+  await window.show("killed.py", 2);
+  await window.ready();
+  await window.command("Midspan: Doctor");
+  await window.page.waitForTimeout(3000);
+  tell("trusted", {});
+}
 
 try {
-  await page.click(".monaco-editor .view-lines");
-  for (const file of ["plain.py", "emoji.py", "crlf.py"]) {
-    await open(file, file === "emoji.py" ? 3 : 2, 20);
-    await keys.press("End");
-    await keys.type("+ ", { delay: 150 });
-    const shown = await ghost();
-    await page.screenshot({ path: join(out, file.replace(".py", ".png")) });
-    await keys.press("Tab");
-    tell(file, { ghost: shown, text: await saved(file) });
-  }
-
-  await open("several.py", 4, 1);
-  await keys.press("End");
-  await palette("Midspan: Complete Here");
-  const several = await ghost();
-  await page.screenshot({ path: join(out, "several.png") });
-  await keys.press("Tab");
-  tell("several.py", { ghost: several, text: await saved("several.py") });
-
-  await open("through.py", 2, 20);
-  await keys.press("End");
-  await keys.type("+ ", { delay: 150 });
-  const [whole] = await ghost();
-  await keys.type(whole[0]);
-  await page.waitForTimeout(100);
-  const [rest] = await ghost();
-  tell("through.py", { ghost: [whole, rest], text: await saved("through.py") });
-
-  await palette("Midspan: Ghost Text On or Off for This Language");
-  await until("circle-slash");
-  await open("off.py", 2, 20);
-  await keys.press("End");
-  await keys.type("+ ", { delay: 150 });
-  tell("off.py", { ghost: await ghost(5000) });
-  await palette("Midspan: Ghost Text On or Off for This Language");
-  await until("sparkle");
-
-  process.kill(Number(readFileSync(join(folder, "server.pid"), "utf8")), "SIGKILL");
-  await until("loading");
-  await ready();
-  await open("killed.py", 2, 20);
-  await keys.press("End");
-  await keys.type("+ ", { delay: 150 });
-  const again = await ghost();
-  await keys.press("Tab");
-  tell("killed.py", { ghost: again, text: await saved("killed.py") });
+  await window.ready();
+  await window.page.click(".monaco-editor .view-lines");
+  await accept("plain.py", 2);
+  await accept("emoji.py", 3);
+  await accept("crlf.py", 2);
+  await severalLines();
+  await typingThrough();
+  await acceptingAWord();
+  await cycling("candidates.py", 2, 5);
+  await switchedOff("Midspan: Ghost Text On or Off for This Language", "off.py", "python");
+  await switchedOff("Midspan: Ghost Text On or Off", "off_everywhere.py", "Off");
+  await killed();
+  await walkthrough();
+  await anotherServer();
+  await log();
+  await broken();
+  tell("untrusted", { calls: readFileSync(`${given.command}.calls`, "utf8") });
+  await trust();
 } catch (error) {
-  await page.screenshot({ path: join(out, "failure.png") });
-  tell("failure", { error: String(error) });
+  await picture("failure");
+  tell("failure", { error: String(error.stack) });
 } finally {
-  await context.close();
+  await window.context.close();
 }

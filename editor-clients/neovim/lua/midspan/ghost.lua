@@ -19,14 +19,6 @@ local function inserting()
   return vim.api.nvim_get_mode().mode:sub(1, 1) == "i"
 end
 
---- Whether a completion menu is open, Neovim's or a plugin's: it has the keys and the room.
-local function menu_open()
-  local cmp, blink = package.loaded["cmp"], package.loaded["blink.cmp"]
-  return vim.fn.pumvisible() == 1
-    or (cmp ~= nil and cmp.visible ~= nil and cmp.visible())
-    or (blink ~= nil and blink.is_menu_visible ~= nil and blink.is_menu_visible())
-end
-
 local function erase()
   if shown and vim.api.nvim_buf_is_valid(shown.buf) then
     vim.api.nvim_buf_clear_namespace(shown.buf, namespace, 0, -1)
@@ -58,7 +50,7 @@ end
 local function draw()
   erase()
   local text = rest()
-  if not text or menu_open() then
+  if not text or suggestion.menu_open() then
     shown = nil
     return
   end
@@ -78,7 +70,7 @@ end
 
 local function request(buf, kind)
   local client = vim.lsp.get_clients({ name = "midspan", bufnr = buf, method = METHOD })[1]
-  if not client or buf ~= vim.api.nvim_get_current_buf() or not inserting() or menu_open() then
+  if not client or buf ~= vim.api.nvim_get_current_buf() or not inserting() or suggestion.menu_open() then
     return
   end
   local row, col = cursor()
@@ -158,7 +150,7 @@ end
 --- Takes over what is shown, or its next word or line. False if nothing is shown. May be called from an <expr> map.
 ---@param part "all"|"word"|"line"
 function M.accept(part)
-  if not rest() or menu_open() then
+  if not rest() or suggestion.menu_open() then
     return false
   end
   vim.schedule(function()

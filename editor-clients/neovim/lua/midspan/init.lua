@@ -3,14 +3,13 @@ local server = require("midspan.server")
 
 local M = {}
 
-local ui = vim.lsp.inline_completion and require("midspan.builtin") or require("midspan.ghost")
-
 M.defaults = {
   cmd = nil, ---@type string[]? the server's command; nil: `midspan serve`
   filetypes = nil, ---@type string[]? nil: those of lsp/midspan.lua
   settings = {}, -- the server's, as in its README
   off = {}, ---@type string[] filetypes that are switched off at first
-  debounce_ms = 60, -- from a key to the request; 0.12 has its own
+  builtin = true, -- Neovim's own ghost text where it has one (0.12); false: this plugin's
+  debounce_ms = 60, -- from a key to the request; Neovim's own has its own
   maps = { -- insert mode; false: no map, or no maps at all
     accept = "<Tab>",
     accept_word = "<M-w>",
@@ -23,6 +22,7 @@ M.defaults = {
 }
 
 local on, off = true, {} ---@type boolean, table<string, true>
+local ui ---@type table midspan.ghost or midspan.builtin
 
 M.actions = {
   accept = function() return ui.accept("all") end,
@@ -67,6 +67,7 @@ end
 function M.toggle_filetype(filetype)
   filetype = filetype or vim.bo.filetype
   off[filetype] = not off[filetype] or nil
+  server.set_disabled(vim.tbl_keys(off))
   apply_all()
 end
 
@@ -100,11 +101,17 @@ end
 
 --- Starts Midspan. Options: |midspan-options|.
 function M.setup(options)
+  if vim.fn.has("nvim-0.11") == 0 then
+    vim.notify("Midspan needs Neovim 0.11 or newer", vim.log.levels.ERROR)
+    return
+  end
   local given = options or {}
   local chosen = vim.tbl_deep_extend("force", M.defaults, given)
-  for _, filetype in ipairs(chosen.off) do
+  local disabled = vim.tbl_get(chosen.settings, "languages", "disabled") or {}
+  for _, filetype in ipairs(vim.list_extend({ unpack(disabled) }, chosen.off)) do
     off[filetype] = true
   end
+  ui = require(chosen.builtin and vim.lsp.inline_completion and "midspan.builtin" or "midspan.ghost")
   ui.debounce_ms = chosen.debounce_ms
   vim.api.nvim_set_hl(0, "MidspanGhost", { link = "NonText", default = true })
   vim.api.nvim_create_autocmd("LspAttach", {
@@ -129,7 +136,7 @@ function M.setup(options)
     nargs = 1,
     complete = function() return vim.tbl_keys(COMMANDS) end,
   })
-  server.start(chosen)
+  server.start(chosen, vim.tbl_keys(off))
 end
 
 return M

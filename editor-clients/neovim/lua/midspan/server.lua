@@ -4,6 +4,10 @@ local M = {}
 local states = {} ---@type table<integer, string> by client: "loading 40 %", "ready", "error: …"
 local stopped = nil ---@type string? what was the matter when the last one ended by itself
 local restarting = false
+local given = {} ---@type table the user's settings of the server
+local crashes_ms = {} ---@type integer[] when servers ended by themselves, newest last
+
+local MAX_CRASHES, CRASHES_WITHIN_MS = 3, 180000
 
 local function tell(client_id, state)
   states[client_id] = state
@@ -49,24 +53,58 @@ local function on_message(err, params, context)
   return vim.lsp.handlers["window/showMessage"](err, params, context)
 end
 
+local function enable_soon()
+  vim.schedule(function()
+    if vim.v.exiting == vim.NIL then
+      vim.lsp.enable("midspan")
+    end
+  end)
+end
+
+--- A server that ended by itself is started again, unless that happens all the time.
 local function on_exit(code, signal, client_id)
   states[client_id] = nil
   if restarting then
     restarting = false
-    vim.schedule(function()
-      vim.lsp.enable("midspan")
-    end)
+    enable_soon()
   elseif code ~= 0 or signal ~= 0 then -- Neovim gives notice of it, and of its log
-    stopped = ("stopped (code %d, signal %d); :Midspan restart"):format(code, signal)
+    table.insert(crashes_ms, vim.uv.now())
+    local oldest = crashes_ms[#crashes_ms - MAX_CRASHES]
+    local too_often = oldest ~= nil and vim.uv.now() - oldest < CRASHES_WITHIN_MS
+    stopped = ("stopped (code %d, signal %d); "):format(code, signal)
+      .. (too_often and ":Midspan restart" or "it starts again")
+    if not too_often then
+      enable_soon()
+    end
   end
 end
 
+--- The server's settings: the user's, with the languages that are switched off.
+local function settings_with(disabled)
+  local settings = vim.deepcopy(given)
+  return vim.tbl_deep_extend("force", settings, { languages = { disabled = disabled } })
+end
+
+--- Has running servers know which languages are switched off.
+---@param disabled string[]
+function M.set_disabled(disabled)
+  for _, client in ipairs(vim.lsp.get_clients({ name = "midspan" })) do
+    client.settings = { midspan = settings_with(disabled) }
+    client:notify("workspace/didChangeConfiguration", { settings = client.settings })
+  end
+  vim.lsp.config("midspan", { settings = { midspan = settings_with(disabled) } })
+end
+
 --- Has the server started for the buffers that there are and will be.
-function M.start(options)
+---@param disabled string[] languages that are switched off
+function M.start(options, disabled)
+  given = options.settings
+  local settings = settings_with(disabled)
   vim.lsp.config("midspan", {
     cmd = options.cmd,
     filetypes = options.filetypes,
-    init_options = next(options.settings) and options.settings or nil,
+    init_options = settings,
+    settings = { midspan = settings },
     handlers = { ["window/showMessage"] = on_message },
     on_exit = on_exit,
   })
@@ -79,7 +117,7 @@ end
 
 --- Ends the server, if one runs, and starts another.
 function M.restart()
-  stopped = nil
+  stopped, crashes_ms = nil, {}
   local clients = vim.lsp.get_clients({ name = "midspan" })
   restarting = #clients > 0
   for _, client in ipairs(clients) do

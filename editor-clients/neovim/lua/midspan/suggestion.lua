@@ -1,4 +1,4 @@
--- A suggestion against the text of its buffer. Pure but for reading the buffer. Columns are bytes, rows and columns count from 0.
+-- A suggestion against the text of its buffer, which it reads, and changes only in `insert`. Columns are bytes, rows and columns count from 0.
 local M = {}
 
 ---@class midspan.Suggestion
@@ -68,6 +68,14 @@ function M.insert(buf, row, col, n_replaced, text)
   local lines = vim.split(text, "\n", { plain = true })
   vim.api.nvim_buf_set_text(buf, row, col, row, col + n_replaced, lines)
   vim.api.nvim_win_set_cursor(0, { row + #lines, (#lines == 1 and col or 0) + #lines[#lines] })
+end
+
+--- Whether a completion menu is open, Neovim's or a plugin's: it has the keys and the room.
+function M.menu_open()
+  local cmp, blink = package.loaded["cmp"], package.loaded["blink.cmp"]
+  return vim.fn.pumvisible() == 1
+    or (cmp ~= nil and cmp.visible ~= nil and cmp.visible())
+    or (blink ~= nil and blink.is_menu_visible ~= nil and blink.is_menu_visible())
 end
 
 return M
