@@ -7,7 +7,8 @@ from typing import Literal
 import pytest
 from midspan_lsp.config import CompletionSettings, Settings
 from midspan_lsp.engine.outcome import Mended, Outcome, Silence
-from midspan_lsp.engine.pipeline import N_CANDIDATES, Engine
+from midspan_lsp.engine.pipeline import Engine
+from midspan_lsp.engine.requests import N_CANDIDATES
 from midspan_lsp.syntax.repair import MOST_ROUNDS
 from midspan_lsp.types import CancellationToken, Candidate, Draft, InfillRequest, Proposal, Trigger, Verdict
 from scripted_backend import ScriptedBackend, candidate, document

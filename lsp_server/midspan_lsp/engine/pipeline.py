@@ -62,9 +62,7 @@ class Engine:
         self._backend = backend
         self._settings = settings
         self._latest = LatestWins()
-        self._filler = Filler(
-            backend, self.recall, self.tally, least_shown(self._settings.completion, Trigger.AUTOMATIC)
-        )
+        self._filler = self._new_filler()
         self._answers = Answers()
         self._late = LateAnswers()
         self._prefetch = Prefetch(backend, self.tally, quiet_s)
@@ -196,9 +194,7 @@ class Engine:
             old_recall, self.recall = self.recall, self.recall.renewed(settings.memory, count=settings.stats.enabled)
             await old_recall.aclose()
         self.feedback.enable(enabled=settings.stats.enabled)
-        self._filler = Filler(
-            self._backend, self.recall, self.tally, least_shown(self._settings.completion, Trigger.AUTOMATIC)
-        )
+        self._filler = self._new_filler()
         return is_renewed
 
     async def aclose(self) -> None:
@@ -208,11 +204,14 @@ class Engine:
         self._late.stop()
         await asyncio.gather(self.recall.aclose(), self.feedback.aclose(), self._backend.aclose())
 
+    def _new_filler(self) -> Filler:
+        least = least_shown(self._settings.completion, Trigger.AUTOMATIC)
+        return Filler(self._backend, self.recall, self.tally, least)
+
     def _expect(self, snapshot: DocumentSnapshot, offset: int) -> None:
         """Have the context of a likely request prepared."""
-        self._prefetch.expect(
-            request_at(snapshot, offset, self._settings), partial(self.recall.neighbour, snapshot, offset)
-        )
+        request = request_at(snapshot, offset, self._settings)
+        self._prefetch.expect(request, partial(self.recall.neighbour, snapshot, offset))
 
     async def _answer(
         self,
