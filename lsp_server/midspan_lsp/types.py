@@ -116,6 +116,8 @@ class InfillRequest:
         proposals: middles from elsewhere, best first; beside a draft they only tell what it competes with.
         neighbour: lines of the project that are like those before the cursor.
         n_candidates: so many different middles are wanted; only for more than one the backend does more than for one.
+        ahead: how a middle that begins with this text may go on, as the project has it, or ""; from any thread, and
+            soon. It may save a backend forwards, and changes nothing else.
     """
 
     prefix: str
@@ -128,6 +130,7 @@ class InfillRequest:
     proposals: tuple[Proposal, ...] = ()
     neighbour: str = ""
     n_candidates: int = 1
+    ahead: Callable[[str], str] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from midspan_model.denoising.block import Block, Finish
 from midspan_model.denoising.constraints import Constraints
 from midspan_model.denoising.loop import StopSignal, denoise
 from midspan_model.growth import Growth
+from midspan_model.guessing import guess_ahead
 from midspan_model.kv_cache import ContextPool
 from midspan_model.questions import Middle, OnDraft, Question
 from midspan_model.reading_on import read_on
@@ -143,7 +144,9 @@ class Infiller:
             return task.ends(growth.spell()[0])
 
         if not on_typed(n_read + 1, 0):
-            typewriter.type(stop, floor, LookAhead(self.config.look_ahead), on_typed=on_typed)
+            ahead, most = task.question.ahead, self.config.guessed_tokens
+            guess = partial(guess_ahead, growth, ahead, most) if ahead is not None and most else None
+            typewriter.type(stop, floor, LookAhead(self.config.look_ahead), on_typed=on_typed, guess=guess)
         growth.end_confidence = typed.end_confidence
         if typed.ended or task.ends(growth.spell()[0]):
             finish = Finish.LINE

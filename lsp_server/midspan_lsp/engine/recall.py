@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 LIMIT_S = 0.08
+AHEAD_LIMIT_S = 0.03  # about what a forward takes, which it may save
 QUIET_S = 1.5
 RULES = frozenset({".gitignore", ".ignore", ".midspanignore"})
 """Names of the files that say what is not to be read."""
@@ -86,6 +87,30 @@ class Recall:
         if self._counter.is_due():
             self._thread.submit(self._write_counts, None)
         return found
+
+    def ahead(self, snapshot: DocumentSnapshot, offset: int, shape: Shape) -> Callable[[str], str] | None:
+        """How a middle at a cursor may go on, given how it begins: a function for any thread but this one's.
+
+        It answers "" where nothing is known, and from then on where an answer took too long.
+        """
+        if not self._usable:
+            return None
+        known, is_slow = replace(snapshot, uri=_key(snapshot.uri)), False
+
+        def find(begun: str) -> str:
+            nonlocal is_slow
+            if is_slow:
+                return ""
+            lines, indent = shape.max_lines, shape.min_indent
+            call = self._thread.submit(lambda memory: memory.continuation(known, offset, begun, lines, indent), "")
+            try:
+                return call.result(self._limit_s and AHEAD_LIMIT_S)
+            except TimeoutError:
+                is_slow = True
+                call.cancel()
+                return ""
+
+        return find
 
     async def neighbour(self, snapshot: DocumentSnapshot, offset: int) -> str:
         """Lines of the project that are like those before a cursor; "" if none are.

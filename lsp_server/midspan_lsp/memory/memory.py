@@ -9,7 +9,7 @@ from pathlib import Path
 from midspan_lsp.config import MemorySettings
 from midspan_lsp.documents import DocumentSnapshot
 from midspan_lsp.memory.continuations import cursor_of
-from midspan_lsp.memory.drafts import RetrievedDraft, find_drafts
+from midspan_lsp.memory.drafts import FEW_PLACES, RetrievedDraft, find_drafts
 from midspan_lsp.memory.files import add_file
 from midspan_lsp.memory.folders import Folders
 from midspan_lsp.memory.index import FULL, TokenIndex
@@ -193,6 +193,20 @@ class ProjectMemory:
         self._n_requests += 1
         self._n_hits += bool(found)
         return found
+
+    def continuation(
+        self, snapshot: DocumentSnapshot, offset: int, begun: str, max_lines: int = 1, min_indent: int | None = None
+    ) -> str:
+        """How a middle goes on that begins with `begun`, by the best draft behind that; "" where there is none.
+
+        The document is not taken to have this beginning; the other arguments are those of `drafts`.
+        """
+        if not self._settings.enabled:
+            return ""
+        document = self._index.get(snapshot.uri)
+        cursor = cursor_of(snapshot.text[:offset] + begun, snapshot.text[offset:], max_lines, min_indent)
+        found = find_drafts(self._index, document, self._family(snapshot), offset, cursor, FEW_PLACES)
+        return found[0].text if found else ""
 
     def neighbour(self, snapshot: DocumentSnapshot, offset: int) -> str:
         """Lines of the project that are like those before a cursor, the same ones while one types; "" if none are.
