@@ -91,6 +91,8 @@ class InfillRequest:
         neighbour: lines of the project that are like those before the cursor.
         is_private: the document looks like one that holds secrets: none of it leaves this machine.
         n_candidates: so many different middles are wanted; only for more than one the backend does more than for one.
+        ahead: how a middle that begins with this text may go on, as the project has it, or ""; from any thread, and
+            soon. It may save a backend forwards, and changes nothing else.
     """
 
     prefix: str
@@ -104,6 +106,7 @@ class InfillRequest:
     neighbour: str = ""
     is_private: bool = False
     n_candidates: int = 1
+    ahead: Callable[[str], str] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

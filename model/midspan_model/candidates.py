@@ -99,6 +99,11 @@ class Candidates:
             return []
         return [one for one in ranked if self.probability(one) >= WORTH_READING * best]
 
+    def want_more(self, floor: float, sure: float) -> bool:
+        """Whether a middle that is denoised may be likelier than the best so far, and still be wanted."""
+        best = self.best()
+        return best is not None and best.is_done and floor < best.growth.confidence < sure
+
     def features(self, candidate: Candidate) -> dict[str, float]:
         """What is known of a candidate, and of its rivals."""
         growth = candidate.growth

@@ -79,6 +79,7 @@ class DenoiseConfig:
         read_on: most middles from which the text behind is read on to tell which fits; 1: none.
         exhaustive: type to the end and read on from everything: for fitting the calibrator.
         look_ahead: masks behind the token that is typed; they change the number of forwards only.
+        guessed_tokens: most tokens that are read as a guess of how typing goes on (`guessing.py`); the same.
         denoising: denoise blocks of masks too where typing is not sure, and take the surer of both.
         sure: a typed middle of at least this probability needs no other; at 0.5 no other can have more.
         encode_chunk: context tokens encoded between two questions whether to stop.
@@ -97,6 +98,7 @@ class DenoiseConfig:
     suffix_tokens: int = 48
     typing: bool = True
     look_ahead: int = 0
+    guessed_tokens: int = 5
     denoising: bool = False
     sure: float = 0.5
     max_proposals: int = 4

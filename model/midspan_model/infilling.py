@@ -23,6 +23,7 @@ from midspan_model.denoising.choosing import policy_for
 from midspan_model.denoising.constraints import Constraints
 from midspan_model.denoising.loop import StopSignal, denoise
 from midspan_model.growth import Growth
+from midspan_model.guessing import guesser
 from midspan_model.kv_cache import ContextPool
 from midspan_model.questions import Middle, OnDraft, Question
 from midspan_model.reading_on import read_on
@@ -81,7 +82,7 @@ class Infiller:
         task = replace(task, floor=candidates.least_confidence(question.least))
         if self.config.typing and question.draft is None:
             self._propose_and_type(task, candidates)
-        if not candidates.found or (self.config.denoising and self._wants_more(task, candidates)):
+        if not candidates.found or (self.config.denoising and candidates.want_more(task.floor, self.config.sure)):
             candidates.add(self._denoise(task))
         self._branch_off(task, candidates)
         self._read_on(task, candidates)
@@ -148,7 +149,8 @@ class Infiller:
             return task.ends(growth.spell()[0])
 
         if not on_typed(n_read + 1, 0):
-            typewriter.type(stop, floor, LookAhead(self.config.look_ahead), on_typed=on_typed)
+            guess = guesser(growth, task.question.ahead, self.config.guessed_tokens)
+            typewriter.type(stop, floor, LookAhead(self.config.look_ahead), on_typed=on_typed, guess=guess)
         growth.end_confidence = typed.end_confidence
         if typed.ended or task.ends(growth.spell()[0]):
             finish = Finish.LINE
@@ -217,11 +219,6 @@ class Infiller:
         task.cost.n_forwards += 1
         for candidate, behind in zip(chosen, found, strict=False):
             candidate.behind = behind
-
-    def _wants_more(self, task: Task, candidates: Candidates) -> bool:
-        """Whether a middle that is denoised may be likelier than the best so far, and still be wanted."""
-        best = candidates.best()
-        return best is not None and best.is_done and task.floor < best.growth.confidence < self.config.sure
 
     def _nothing(self, task: Task) -> Growth:
         """A middle that has not begun."""

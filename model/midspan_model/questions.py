@@ -13,6 +13,9 @@ from midspan_model.growth import Draft
 OnDraft = Callable[[int, list[tuple[str | None, bool]]], None]
 """Called after each forward: how many so far, and each slot's text (None: masked) and whether it is fresh."""
 
+Ahead = Callable[[str], str]
+"""How a middle that begins with this text may go on; "" where nobody knows. Asked between forwards."""
+
 
 @dataclass(frozen=True)
 class Proposal:
@@ -34,10 +37,12 @@ class Recalled:
     Attributes:
         proposals: middles, the best first.
         neighbour: lines of another place that are like those before it.
+        ahead: knows how a middle goes on.
     """
 
     proposals: tuple[Proposal, ...] = ()
     neighbour: str = ""
+    ahead: Ahead | None = None
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,7 @@ class Question:
         neighbour: lines of another place that are like the prefix, to be read in front of it.
         draft: an earlier answer to the same question, to be mended.
         n_candidates: so many different middles are wanted; more than one cost forwards of their own.
+        ahead: knows how a middle goes on; changes the number of forwards only.
     """
 
     prefix: str
@@ -67,6 +73,7 @@ class Question:
     neighbour: str = ""
     draft: Draft | None = None
     n_candidates: int = 1
+    ahead: Ahead | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

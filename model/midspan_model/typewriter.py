@@ -23,6 +23,9 @@ MAX_LINE_TOKENS = 40
 TypeForward = Callable[[list[int], int], Tensor]
 """(tokens, number of tokens that stand before them) -> logits_TV in float32; row t predicts what follows token t."""
 
+Guess = Callable[[], Sequence[int]]
+"""Tokens that may follow what is typed."""
+
 OnTyped = Callable[[int, int], bool]
 """Called after each forward with the tokens it has added and the masks it looked ahead with; true: that is enough."""
 
@@ -95,6 +98,7 @@ class Typewriter:
         ahead: LookAhead | None = None,
         draft: Sequence[int] = (),
         on_typed: OnTyped | None = None,
+        guess: Guess | None = None,
     ) -> Typed:
         """Type greedily until the end, or until it is no more confident than `floor`, or `stop` says so.
 
@@ -104,11 +108,12 @@ class Typewriter:
             ahead: changes the number of forwards only.
             draft: tokens that may follow; the same.
             on_typed: told of every forward.
+            guess: asked before each forward that has no draft; the same.
         """
         typed, ahead = self.typed, ahead or LookAhead()
         while self._goes_on(floor) and not (stop.cancelled() or stop.expired()):
             room = self._max_tokens - len(typed.token_ids)
-            draft = list(draft)[: room - 1]
+            draft = list(draft or (guess() if guess is not None else ()))[: room - 1]
             masks = [self._constraints.mask_id] * min(ahead.n_masks, room - 1 - len(draft))
             logits_TV = self._forward([self._pending, *draft, *masks], self._n_known)
             typed.n_forwards += 1

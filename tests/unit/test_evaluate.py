@@ -35,9 +35,9 @@ def hole(root: Path, name: str, text: str, middle: str) -> HoleInFile:
 
 def test_what_stands_elsewhere_is_proposed(tmp_path: Path) -> None:
     (tmp_path / "other.py").write_text(OTHER, encoding="utf-8")
-    found, _ = Projects().recall(hole(tmp_path, "a.py", FILE, "width, height)\n    return".partition("\n")[0]))
+    found, *_ = Projects().recall(hole(tmp_path, "a.py", FILE, "width, height)\n    return".partition("\n")[0]))
     assert all(0 <= score <= 1 for _, score in found)
-    found, _ = Projects().recall(hole(tmp_path, "b.py", OTHER.replace("volume", "space"), "check(width, height)"))
+    found, *_ = Projects().recall(hole(tmp_path, "b.py", OTHER.replace("volume", "space"), "check(width, height)"))
     assert found[0][0] == "check(width, height)"
 
 
@@ -47,7 +47,7 @@ def test_a_hole_finds_neither_its_own_text_nor_a_copy_of_its_file(tmp_path: Path
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "copy.py").write_text("# a copy\n" + FILE, encoding="utf-8")
     assert all("one.height" not in text for text, _ in projects.recall(asked)[0])
-    again, _ = projects.recall(HoleInFile(**{**vars(asked), "prefix": asked.prefix.replace("found += ", "other += ")}))
+    again, *_ = projects.recall(HoleInFile(**{**vars(asked), "prefix": asked.prefix.replace("found += ", "other += ")}))
     assert any("one.height" in text for text, _ in again), "only while its own hole is asked is a copy left out"
 
 

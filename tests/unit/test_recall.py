@@ -443,3 +443,40 @@ def test_private_text_never_reaches_a_request(
     for one in asyncio.run(story()):
         assert Path(one.source_path).name == "public.py"
         assert "4096" not in one.text
+
+
+async def test_the_project_tells_how_a_middle_goes_on_that_has_begun(tmp_path: Path) -> None:
+    put(tmp_path, "a.py")
+    recall = patient()
+    await read(recall, tmp_path)
+    ahead = recall.ahead(snapshot(), len(CALL), Shape())
+    assert ahead is not None
+    assert await asyncio.to_thread(ahead, "") == REST
+    assert await asyncio.to_thread(ahead, "limit=40") == REST.removeprefix("limit=40")
+    assert await asyncio.to_thread(ahead, "qqq zzz(") == ""
+    # the document was not taken to have it: its draft is still found as before
+    assert REST in await drafts(recall)
+    await recall.aclose()
+    assert await asyncio.to_thread(ahead, "") == ""
+    assert recall.ahead(snapshot(), len(CALL), Shape()) is None
+
+
+async def test_who_is_slow_to_tell_how_a_middle_goes_on_is_asked_no_more() -> None:
+    asked = 0
+
+    class Slow(ProjectMemory):
+        def continuation(self, *_args: object, **_named: object) -> str:
+            nonlocal asked
+            asked += 1
+            time.sleep(0.3)
+            return "late"
+
+    recall = Recall(MemorySettings(), quiet_s=0, build=lambda settings: Slow(settings, keep=False))
+    await drafts(recall)
+    ahead = recall.ahead(snapshot(), len(CALL), Shape())
+    assert ahead is not None
+    began_s = time.monotonic()
+    assert [await asyncio.to_thread(ahead, "x"), await asyncio.to_thread(ahead, "xy")] == ["", ""]
+    assert asked == 1
+    assert time.monotonic() - began_s < 0.25
+    await recall.aclose()

@@ -42,14 +42,15 @@ class HoleInFile:
 def evaluate(
     arguments: Sequence[str],
     parses: Callable[[str, str, str, str], bool | None],
-    recall: Callable[[HoleInFile], tuple[list[tuple[str, float]], str]],
+    recall: Callable[[HoleInFile], tuple[list[tuple[str, float]], str, Callable[[str], str]]],
 ) -> int:
     """The model's evaluation, with what only the server knows; the exit status.
 
     Args:
         arguments: of its command line.
         parses: (language id, text before, middle, text behind) -> whether the whole parses, if that is known.
-        recall: middles from the project and their chances, best first; and lines like those before the hole.
+        recall: middles from the project and their chances, best first; lines like those before the hole; and who knows
+            how a middle goes on, until the next hole is asked.
 
     Raises:
         InfillError: packages are missing.
@@ -62,7 +63,7 @@ def evaluate(
         path = Path(hole.origin) if root is None else root.parent / hole.origin
         texts = (hole.prefix, hole.middle, hole.suffix)
         asked = HoleInFile(root, path, hole.language_id, *texts, hole.max_lines, hole.min_indent)
-        proposals, neighbour = recall(asked)
-        return Recalled(tuple(Proposal(text, score) for text, score in proposals), neighbour)
+        proposals, neighbour, ahead = recall(asked)
+        return Recalled(tuple(Proposal(text, score) for text, score in proposals), neighbour, ahead)
 
     return main(arguments, parses, recalled)

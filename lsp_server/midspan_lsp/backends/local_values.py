@@ -30,6 +30,7 @@ def question_of(request: InfillRequest) -> Question:
         neighbour=request.neighbour,
         draft=draft and Draft(draft.token_ids, draft.confidences, draft.remask, draft.banned, draft.unfinished),
         n_candidates=request.n_candidates,
+        ahead=request.ahead,
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from midspan_lsp.backends.local_evaluation import HoleInFile, evaluate
@@ -34,36 +35,44 @@ class Projects:
     """The memories of the folders that holes were cut from, each made when it is first asked.
 
     The hole's file is remembered as it is without the middle, and without copies of the hole's lines: the same between
-    the same lines. A file elsewhere that has such a copy is left out while its hole is asked.
+    the same lines. A file elsewhere that has such a copy is left out until the next hole is asked.
     """
 
     def __init__(self) -> None:
         self._memories: dict[Path, ProjectMemory] = {}
         self._plain: dict[Path, str] = {}
+        self._restore: Callable[[], None] = lambda: None
 
-    def recall(self, hole: HoleInFile) -> tuple[list[tuple[str, float]], str]:
-        """Texts and their chances, best first; and lines that are like those before the hole."""
+    def recall(self, hole: HoleInFile) -> tuple[list[tuple[str, float]], str, Callable[[str], str]]:
+        """Texts and their chances, best first; lines like those before the hole; how a middle goes on."""
+        self._restore()
+        self._restore = lambda: None
         if hole.root is None:
             return self._ask(ProjectMemory(MemorySettings(), keep=False), hole, f"untitled:{hole.path}", None)
         memory = self._memory(hole.root)
         copies = [path for path in self._copies(hole.root, hole) if path != hole.path]
         for path in copies:
             memory.forget(str(path))
-        found = self._ask(memory, hole, hole.path.as_uri(), str(hole.path))
-        for path in copies:
-            memory.refresh(str(path))
-        return found
+
+        def restore() -> None:
+            memory.close(hole.path.as_uri())
+            for path in copies:
+                memory.refresh(str(path))
+
+        self._restore = restore
+        return self._ask(memory, hole, hole.path.as_uri(), str(hole.path))
 
     def _ask(
         self, memory: ProjectMemory, hole: HoleInFile, uri: str, path: str | None
-    ) -> tuple[list[tuple[str, float]], str]:
+    ) -> tuple[list[tuple[str, float]], str, Callable[[str], str]]:
         prefix, suffix = without_copies(hole)
         memory.open(uri, path, hole.language_id, prefix + suffix)
         snapshot = DocumentSnapshot(uri, hole.language_id, 0, prefix + suffix)
         found = memory.drafts(snapshot, len(prefix), hole.max_lines, hole.min_indent)
         neighbour = memory.neighbour(snapshot, len(prefix))
-        memory.close(uri)
-        return [(draft.text, draft.score) for draft in found], neighbour
+        lines, indent = hole.max_lines, hole.min_indent
+        ahead = partial(memory.continuation, snapshot, len(prefix), max_lines=lines, min_indent=indent)
+        return [(draft.text, draft.score) for draft in found], neighbour, ahead
 
     def _memory(self, root: Path) -> ProjectMemory:
         if root not in self._memories:

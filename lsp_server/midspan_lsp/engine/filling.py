@@ -75,7 +75,8 @@ class Filler:
         proposals, neighbour = await asyncio.gather(
             self._recall.drafts(snapshot, offset, shape), self._recall.neighbour(snapshot, offset)
         )
-        request = replace(request, proposals=proposals, neighbour=neighbour)
+        ahead = self._recall.ahead(snapshot, offset, shape)
+        request = replace(request, proposals=proposals, neighbour=neighbour, ahead=ahead)
         if token.cancelled():  # while the memory was asked
             return STOPPED
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from midspan_lsp.types import InfillResponse, InfillStats, Source, Verdict
+from midspan_lsp.types import InfillResponse, InfillStats, Source, Span, Suggestion, Verdict
 
 
 class Silence(Enum):
@@ -59,6 +59,13 @@ class Outcome:
     mended: Mended | None = None
     n_rounds: int = 0
     others: tuple[Outcome, ...] = ()
+
+
+def suggestions(outcome: Outcome, offset: int) -> list[Suggestion]:
+    """What is shown of it at a cursor, best first."""
+    shown = () if outcome.silence is not None else (outcome, *outcome.others)
+    place, stats = Span(offset, offset), outcome.stats
+    return [Suggestion(one.text, place, one.probability, one.verdict, stats, one.source) for one in shown]
 
 
 STOPPED = Outcome("", 0.0, Verdict.NO_OPINION, Silence.STOPPED, InfillStats())

@@ -18,13 +18,13 @@ from midspan_lsp.engine.feedback import Feedback
 from midspan_lsp.engine.filling import Filler
 from midspan_lsp.engine.late import LateAnswers
 from midspan_lsp.engine.latest import LatestWins
-from midspan_lsp.engine.outcome import STOPPED, Outcome, Silence, Tally
+from midspan_lsp.engine.outcome import STOPPED, Outcome, Silence, Tally, suggestions
 from midspan_lsp.engine.prefetch import QUIET_S, Prefetch
 from midspan_lsp.engine.recall import Recall
 from midspan_lsp.engine.requests import least_shown, request_at, token_for
 from midspan_lsp.errors import InfillError
 from midspan_lsp.syntax import validate
-from midspan_lsp.types import CancellationToken, InfillRequest, Span, StepObserver, Suggestion, Trigger
+from midspan_lsp.types import CancellationToken, InfillRequest, StepObserver, Suggestion, Trigger
 
 
 class Engine:
@@ -138,13 +138,7 @@ class Engine:
         finally:
             self._latest.finish(snapshot.uri, kind, token)
             self.feedback.answered(snapshot.language_id, outcome, 1e3 * (time.monotonic() - began_s))
-        if outcome.silence is not None:
-            return []
-        place, stats = Span(offset, offset), outcome.stats
-        return [
-            Suggestion(one.text, place, one.probability, one.verdict, stats, one.source)
-            for one in (outcome, *outcome.others)
-        ]
+        return suggestions(outcome, offset)
 
     async def infill(
         self,
@@ -171,10 +165,7 @@ class Engine:
     ) -> Outcome:
         """As `complete` for an automatic request, but it ends no other: for callers who do not know of one another.
 
-        `on_step` hears nothing of what is known already.
-
-        Raises:
-            InfillError: the backend failed or is not ready.
+        `on_step` hears nothing of what is known already. Raises InfillError: the backend failed or is not ready.
         """
         request = request_at(snapshot, offset, self._settings, Trigger.AUTOMATIC)
         return await self._answer(request, snapshot, offset, Trigger.AUTOMATIC, token, on_step)

@@ -16,6 +16,7 @@ from urllib.parse import unquote
 from midspan_lsp.config import MemorySettings
 from midspan_lsp.context.shape import Shape
 from midspan_lsp.documents import DocumentSnapshot, path_of
+from midspan_lsp.engine.ahead import AHEAD_LIMIT_S, Ahead
 from midspan_lsp.engine.counting import UsageCounter
 from midspan_lsp.engine.memory_thread import MemoryThread, build_memory
 from midspan_lsp.engine.reading import Reader
@@ -86,6 +87,13 @@ class Recall:
         if self._counter.is_due():
             self._thread.submit(self._write_counts, None)
         return found
+
+    def ahead(self, snapshot: DocumentSnapshot, offset: int, shape: Shape) -> Ahead | None:
+        """Tells how a middle at a cursor may go on, given how it begins; None: nobody can."""
+        if not self._usable:
+            return None
+        limit_s = None if self._limit_s is None else AHEAD_LIMIT_S
+        return Ahead(self._thread, replace(snapshot, uri=_key(snapshot.uri)), offset, shape, limit_s)
 
     async def neighbour(self, snapshot: DocumentSnapshot, offset: int) -> str:
         """Lines of the project that are like those before a cursor; "" if none are.

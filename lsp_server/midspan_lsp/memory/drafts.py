@@ -18,7 +18,7 @@ from midspan_lsp.memory.segments import Document, Segment
 from midspan_lsp.memory.tokens import BLANK, KIND_MASK, LINE, NUMBER, WORD, kind_of, last_line, lex
 from midspan_lsp.memory.vocabulary import Ids, Vocabulary
 
-_MOST_PLACES = 120
+MOST_PLACES, FEW_PLACES = 120, 24  # the few where somebody asks between two forwards
 _MOST_DRAFTS = 4
 _LEAST_RENAMED = 6  # tokens: names are not renamed if that is inconsistent already within so few
 _LOOK_BACK = 100  # tokens before a place that are looked at for its line and the one above
@@ -72,7 +72,7 @@ class _Found:
 
 
 def find_drafts(
-    index: TokenIndex, document: Document | None, family: str, offset: int, cursor: Cursor
+    index: TokenIndex, document: Document | None, family: str, offset: int, cursor: Cursor, most: int = MOST_PLACES
 ) -> list[RetrievedDraft]:
     """The best few drafts for a cursor, best first.
 
@@ -82,6 +82,7 @@ def find_drafts(
         family: of its language.
         offset: of the cursor in it.
         cursor: what stands around it.
+        most: places that are looked at.
     """
     segments = index.segments(family)
     own = range(0)
@@ -92,7 +93,7 @@ def find_drafts(
         first, end = index.place_of(document, offset)
         own = range(document.start + first, document.start + end)
     tail = np.array([index.vocabulary.find(token) for token in cursor.tail[-MAX_DEPTH:]], np.int32)
-    places = find_places(segments, own, tail, cursor.heal, index.vocabulary, _MOST_PLACES)
+    places = find_places(segments, own, tail, cursor.heal, index.vocabulary, most)
     found = [one for place in places if (one := _read(index.vocabulary, segments, place, own, cursor)) is not None]
     breaks = np.flatnonzero((segments[0].ids & KIND_MASK) == LINE)
     here = int(np.searchsorted(breaks, own.start, side="right"))

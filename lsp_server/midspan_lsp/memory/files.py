@@ -9,6 +9,7 @@ import numpy as np
 from midspan_lsp.memory.index import TokenIndex
 from midspan_lsp.memory.secrets import without_keys, without_secrets
 from midspan_lsp.memory.segments import Document
+from midspan_lsp.memory.stats import Pause
 from midspan_lsp.memory.store import Store
 from midspan_lsp.memory.tokens import LINE_SPACE, lex
 from midspan_lsp.memory.vocabulary import Ids
@@ -70,3 +71,19 @@ def _chunks(text: str) -> Iterator[str]:
         end = len(text) if end < 0 else end
         yield text[start:end]
         start = end
+
+
+def forget_missing(
+    index: TokenIndex, workspace: Workspace, store: Store | None, there: set[str], pause: Pause
+) -> Iterator[None]:
+    """Forgets files that are gone or ignored by now."""
+    known = {document.key for document in index.documents() if document.text is None}
+    for path in [*known, *(store.paths() if store else [])]:
+        if path not in there and workspace.holds(path):
+            index.remove(path)
+            if store is not None:
+                store.delete(path)
+        if pause.due():
+            yield
+    if store is not None:
+        store.flush()

@@ -9,8 +9,8 @@ from pathlib import Path
 from midspan_lsp.config import MemorySettings
 from midspan_lsp.documents import DocumentSnapshot
 from midspan_lsp.memory.continuations import cursor_of
-from midspan_lsp.memory.drafts import RetrievedDraft, find_drafts
-from midspan_lsp.memory.files import add_file
+from midspan_lsp.memory.drafts import FEW_PLACES, RetrievedDraft, find_drafts
+from midspan_lsp.memory.files import add_file, forget_missing
 from midspan_lsp.memory.folders import Folders
 from midspan_lsp.memory.index import FULL, TokenIndex
 from midspan_lsp.memory.languages import family_of
@@ -18,9 +18,8 @@ from midspan_lsp.memory.neighbours import Neighbours
 from midspan_lsp.memory.secrets import is_secret_file
 from midspan_lsp.memory.segments import Document
 from midspan_lsp.memory.stats import MemoryStats, Opened, Pause
-from midspan_lsp.memory.store import Store
 from midspan_lsp.memory.usage import Usage
-from midspan_lsp.memory.workspace import SourceFile, Workspace
+from midspan_lsp.memory.workspace import SourceFile
 
 
 class ProjectMemory:
@@ -148,7 +147,7 @@ class ProjectMemory:
         wanted = [opened.family for opened in self._opened.values()][::-1]
         order = {family: number for number, family in enumerate(dict.fromkeys(wanted))}
         found.sort(key=lambda file: order.get(file.family, len(order)))
-        yield from self._forget_missing(workspace, store, {file.path for file in found}, pause)
+        yield from forget_missing(self._index, workspace, store, {file.path for file in found}, pause)
         limit = int(FULL * self._limit)  # what is opened then need not push out anything
         for file in found:
             if self._index.n_bytes > limit:
@@ -194,6 +193,20 @@ class ProjectMemory:
         self._n_hits += bool(found)
         return found
 
+    def continuation(
+        self, snapshot: DocumentSnapshot, offset: int, begun: str, max_lines: int = 1, min_indent: int | None = None
+    ) -> str:
+        """How a middle goes on that begins with `begun`, by the best draft behind that; "" where there is none.
+
+        The document is not taken to have this beginning; the other arguments are those of `drafts`.
+        """
+        if not self._settings.enabled:
+            return ""
+        document = self._index.get(snapshot.uri)
+        cursor = cursor_of(snapshot.text[:offset] + begun, snapshot.text[offset:], max_lines, min_indent)
+        found = find_drafts(self._index, document, self._family(snapshot), offset, cursor, FEW_PLACES)
+        return found[0].text if found else ""
+
     def neighbour(self, snapshot: DocumentSnapshot, offset: int) -> str:
         """Lines of the project that are like those before a cursor, the same ones while one types; "" if none are.
 
@@ -232,18 +245,3 @@ class ProjectMemory:
         for uri, opened in self._opened.items():
             if not self._may_hold(uri, opened.path):
                 self._index.remove(uri)
-
-    def _forget_missing(
-        self, workspace: Workspace, store: Store | None, there: set[str], pause: Pause
-    ) -> Iterator[None]:
-        """Forgets files that are gone or ignored by now."""
-        known = {document.key for document in self._index.documents() if document.text is None}
-        for path in [*known, *(store.paths() if store else [])]:
-            if path not in there and workspace.holds(path):
-                self._index.remove(path)
-                if store is not None:
-                    store.delete(path)
-            if pause.due():
-                yield
-        if store is not None:
-            store.flush()

@@ -32,6 +32,8 @@ ALONE = "alone"
 """Without the project's memory."""
 CANDIDATES = "candidates"
 """What a user gets, but that all proposals are read and typing goes on to its end: for fitting the calibrator."""
+UNGUESSED = "unguessed"
+"""What a user gets, without guesses of how typing goes on: the same middles, in more forwards."""
 _CHANGES: dict[str, dict[str, Any]] = {
     MIDSPAN: {},
     ALONE: {},
@@ -40,6 +42,7 @@ _CHANGES: dict[str, dict[str, Any]] = {
     BLIND: {},
     "denoised-too": {"denoising": True},
     "one-at-a-time": {"look_ahead": 0},
+    UNGUESSED: {"guessed_tokens": 0},
 }
 _WITHOUT_PROJECT = frozenset({ALONE, NO_SUFFIX, "one-at-a-time"})
 _AHEAD, _DENOISING = re.compile(r"ahead-(\d+)"), re.compile(r"denoising-(\d*\.?\d+)")
@@ -162,7 +165,12 @@ def _way(infiller: Infiller, name: str, contexts: ContextStore | None, propose: 
         began_s = time.perf_counter()
         recalled = propose(hole) if propose and name != CONTROL else Recalled()
         recall_s = time.perf_counter() - began_s
-        question = replace(_question(hole, name), proposals=recalled.proposals, neighbour=recalled.neighbour)
+        question = replace(
+            _question(hole, name),
+            proposals=recalled.proposals,
+            neighbour=recalled.neighbour,
+            ahead=recalled.ahead,
+        )
         if contexts is not None:
             contexts.put_into(ours, question)
         began_s = time.perf_counter()
