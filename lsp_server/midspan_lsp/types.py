@@ -26,6 +26,14 @@ class Span:
     end: int
 
 
+@dataclass(frozen=True)
+class Edit:
+    """A span of a document and the text that is to stand there instead."""
+
+    span: Span
+    text: str
+
+
 class CancellationToken:
     """Asked once a step by whoever works on a request.
 

@@ -18,6 +18,7 @@ from midspan_lsp.engine.latest import LatestWins
 from midspan_lsp.engine.outcome import STOPPED, Outcome, Tally
 from midspan_lsp.engine.prefetch import QUIET_S, Prefetch
 from midspan_lsp.engine.recall import Recall
+from midspan_lsp.engine.rewriting import Rewriter
 from midspan_lsp.syntax import validate
 from midspan_lsp.types import CancellationToken, InfillRequest, Span, StepObserver, Suggestion, Trigger
 
@@ -57,6 +58,11 @@ class Engine:
     def ready(self) -> bool:
         """True once the backend is loaded."""
         return self._backend.ready
+
+    @property
+    def rewriter(self) -> Rewriter:
+        """Writes parts of documents anew."""
+        return Rewriter(self._filler, self._settings, self._latest)
 
     async def load(self, report: ReportProgress) -> None:
         """Get the backend ready; `report` may be called from any thread.
