@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -73,6 +75,19 @@ async def infill_once(
     Raises:
         InfillError: the model cannot be had or failed.
     """
+    async with loaded_engine(settings, snapshot, folder) as engine:
+        return await engine.infill(snapshot, offset, CancellationToken(), on_step)
+
+
+@asynccontextmanager
+async def loaded_engine(
+    settings: Settings, snapshot: DocumentSnapshot, folder: Path | None = None
+) -> AsyncGenerator[Engine]:
+    """An engine with one document and its project's folder read to its end; lets go of everything at last.
+
+    Raises:
+        InfillError: the model cannot be had.
+    """
     # nobody types meanwhile: no pauses, and no hurry
     recall = Recall(settings.memory, limit_s=None, quiet_s=0)
     engine = Engine(LocalBackend(settings), settings, recall)
@@ -86,7 +101,7 @@ async def infill_once(
             progress(LoadProgress("reading the project"))
             await recall.settled()
         progress.close()
-        return await engine.infill(snapshot, offset, CancellationToken(), on_step)
+        yield engine
     finally:
         progress.close()
         await engine.aclose()

@@ -75,12 +75,22 @@ def _parser() -> argparse.ArgumentParser:
         "--model", default="", metavar="FOLDER", help="a checkpoint folder instead of the embedded model"
     )
     infill.add_argument("--explain", action="store_true", help="say where the middle came from")
-    memory = infill.add_mutually_exclusive_group()
-    memory.add_argument(
-        "--workspace", metavar="FOLDER", help="the project's folder; without it the nearest one above with a .git"
-    )
-    memory.add_argument("--no-memory", action="store_true", help="leave the rest of the project out of it")
+    _add_memory(infill)
     infill.set_defaults(command=_infill)
+
+    for name, place, about in (
+        ("refill", "FILE:LINE:COL-LINE:COL", "show up to three other ways to write a part of a file"),
+        ("fill", "FILE[:LINE]", "fill the holes of a function: ..., TODO, pass and their like"),
+        ("repair", "FILE", "mend the lines that carry a syntax error"),
+    ):
+        rewriting = add(name, about)
+        rewriting.add_argument("place", metavar=place)
+        rewriting.add_argument("--write", action="store_true", help="change the file, instead of only showing a diff")
+        if name == "refill":
+            rewriting.add_argument("--choose", type=_positive, default=1, metavar="N", help="which one to write")
+        rewriting.add_argument("--model", default="", metavar="FOLDER", help="a checkpoint folder, as for infill")
+        _add_memory(rewriting)
+        rewriting.set_defaults(command=_rewrite, name=name)
 
     fetch = add("fetch", "get the embedded model's weights ahead of time")
     fetch.add_argument("--again", action="store_true", help="even if they are there")
@@ -111,6 +121,14 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_memory(parser: argparse.ArgumentParser) -> None:
+    memory = parser.add_mutually_exclusive_group()
+    memory.add_argument(
+        "--workspace", metavar="FOLDER", help="the project's folder; without it the nearest one above with a .git"
+    )
+    memory.add_argument("--no-memory", action="store_true", help="leave the rest of the project out of it")
+
+
 # Each command's module is imported only when it runs: a server must answer within a second.
 
 
@@ -136,6 +154,20 @@ def _infill(options: argparse.Namespace) -> int:
             memory=not options.no_memory,
         ),
     )
+
+
+def _rewrite(options: argparse.Namespace) -> int:
+    from midspan_lsp.cli import rewriting  # noqa: PLC0415
+
+    chosen = rewriting.Options(
+        write=options.write,
+        choose=getattr(options, "choose", 1),
+        model=options.model,
+        workspace=options.workspace,
+        memory=not options.no_memory,
+    )
+    command = {"refill": rewriting.refill, "fill": rewriting.fill, "repair": rewriting.repair}[options.name]
+    return command(options.place, chosen)
 
 
 def _fetch(options: argparse.Namespace) -> int:
