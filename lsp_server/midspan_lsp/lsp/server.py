@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from midspan_lsp.config import Settings
     from midspan_lsp.engine.pipeline import Engine
+    from midspan_lsp.lsp.actions import Found
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +51,7 @@ class MidspanServer(LanguageServer):
         configuration: the settings.
         folders: paths of the workspace folders.
         engine: None until it is built.
+        last_found: what came of the code action or command before.
     """
 
     protocol: MidspanProtocol  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -65,6 +67,7 @@ class MidspanServer(LanguageServer):
         self.configuration = Configuration(self)
         self.folders: list[str] = []
         self.engine: Engine | None = None
+        self.last_found: Found | None = None
         self.protocol.on_exit = stop
         self._build_engine = build_engine
         self._stop = stop
