@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from midspan_lsp.backends.base import Capabilities, ReportProgress
 from midspan_lsp.documents import DocumentSnapshot
@@ -66,6 +67,24 @@ class ScriptedBackend:
 
     async def aclose(self) -> None:
         self.ready = False
+
+
+class Answering(ScriptedBackend):
+    """Gives the answers that a function has for a request."""
+
+    def __init__(self, answer: Callable[[InfillRequest], Sequence[Candidate]], **more: Any) -> None:
+        super().__init__((), **more)
+        self._answer = answer
+
+    async def infill(
+        self, request: InfillRequest, token: CancellationToken, on_step: StepObserver | None = None
+    ) -> InfillResponse:
+        self.requests.append(request)
+        self.tokens.append(token)
+        if self.gate is not None:
+            await self.gate.wait()
+        self.meanwhile(len(self.requests), token)
+        return InfillResponse(() if token.cancelled() else tuple(self._answer(request)), InfillStats(n_forwards=1))
 
 
 def candidate(text: str, confidence: float = 0.9) -> Candidate:

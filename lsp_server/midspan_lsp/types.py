@@ -27,6 +27,14 @@ class Span:
 
 
 @dataclass(frozen=True)
+class Edit:
+    """A span of a document and the text that is to stand there instead."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True)
 class Source:
     """A place in the project.
 

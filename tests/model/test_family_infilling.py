@@ -86,7 +86,8 @@ def test_a_middle_is_filled_and_mended(name: str, policy: str, root: Path) -> No
     assert all(token_id < len(WORDS) for token_id in middle.token_ids), "neither special nor padding"
     assert cost.n_forwards >= 1
     last = len(middle.token_ids) - 1
-    draft = Draft(middle.token_ids, middle.confidences, frozenset({last}))
+    banned = {last: frozenset({middle.token_ids[last]})}
+    draft = Draft(middle.token_ids, middle.confidences, frozenset({last}), banned)
     mended = infiller.infill(replace(QUESTION, draft=draft), Stop())
     if mended is not None:  # else nothing else heals what precedes the cursor
         assert mended.token_ids[:last] == middle.token_ids[:last]

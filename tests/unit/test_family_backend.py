@@ -43,7 +43,9 @@ async def test_every_family_answers_and_mends(name: str, tmp_path: Path) -> None
     (first,) = (await backend.infill(REQUEST, CancellationToken())).candidates
     assert len(first.token_ids) == len(first.token_spans) == len(first.confidences) > 0
     assert 0 < first.probability <= 1
-    draft = Draft(first.token_ids, first.confidences, frozenset({len(first.token_ids) - 1}))
+    last = len(first.token_ids) - 1
+    banned = {last: frozenset({first.token_ids[last]})}
+    draft = Draft(first.token_ids, first.confidences, frozenset({last}), banned)
     mended = await backend.infill(replace(REQUEST, draft=draft), CancellationToken())
     assert mended.stats.n_forwards > 0
     assert all(one.token_ids[: len(first.token_ids) - 1] == first.token_ids[:-1] for one in mended.candidates)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -79,6 +81,19 @@ async def infill_once(
     Raises:
         InfillError: the model cannot be had or failed.
     """
+    async with loaded_engine(settings, snapshot, folder) as engine:
+        return await engine.infill(snapshot, offset, CancellationToken(), on_step)
+
+
+@asynccontextmanager
+async def loaded_engine(
+    settings: Settings, snapshot: DocumentSnapshot, folder: Path | None = None
+) -> AsyncGenerator[Engine]:
+    """An engine with one document and its project's folder read to its end; lets go of everything at last.
+
+    Raises:
+        InfillError: the model cannot be had.
+    """
     # nobody types meanwhile: no pauses, and no hurry
     recall = Recall(settings.memory, limit_s=None, quiet_s=0)
     progress, notices = ProgressLine(), Notices()
@@ -92,7 +107,7 @@ async def infill_once(
             progress(LoadProgress("reading the project"))
             await recall.settled()
         progress.close()
-        return await engine.infill(snapshot, offset, CancellationToken(), on_step)
+        yield engine
     finally:
         progress.close()
         notices.listen(lambda text: print(f"midspan: {text}", file=sys.stderr))

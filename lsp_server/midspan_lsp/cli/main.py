@@ -104,6 +104,20 @@ def _infill(options: argparse.Namespace) -> int:
     )
 
 
+def _rewrite(options: argparse.Namespace) -> int:
+    from midspan_lsp.cli import rewriting  # noqa: PLC0415
+
+    chosen = rewriting.Options(
+        write=options.write,
+        choose=getattr(options, "choose", 1),
+        model=options.model,
+        workspace=options.workspace,
+        memory=not options.no_memory,
+    )
+    command = {"refill": rewriting.refill, "fill": rewriting.fill, "repair": rewriting.repair}[options.command]
+    return command(options.place, chosen)
+
+
 def _fetch(options: argparse.Namespace) -> int:
     from midspan_lsp.cli.fetch import run  # noqa: PLC0415
 
@@ -150,6 +164,9 @@ _COMMANDS: dict[str, Command] = {
     "gateway": _gateway,
     "host-model": _host_model,
     "infill": _infill,
+    "refill": _rewrite,
+    "fill": _rewrite,
+    "repair": _rewrite,
     "fetch": _fetch,
     "doctor": _doctor,
     "stats": _stats,

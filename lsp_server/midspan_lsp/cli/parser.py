@@ -44,11 +44,20 @@ def build_parser() -> argparse.ArgumentParser:
     )
     infill.add_argument("--settings", metavar="FILE", help="your settings (TOML), as an editor would give them")
     infill.add_argument("--explain", action="store_true", help="say where the middle came from")
-    memory = infill.add_mutually_exclusive_group()
-    memory.add_argument(
-        "--workspace", metavar="FOLDER", help="the project's folder; without it the nearest one above with a .git"
-    )
-    memory.add_argument("--no-memory", action="store_true", help="leave the rest of the project out of it")
+    _add_memory(infill)
+
+    for name, place, about in (
+        ("refill", "FILE:LINE:COL-LINE:COL", "show up to three other ways to write a part of a file"),
+        ("fill", "FILE[:LINE]", "fill the holes of a function: ..., TODO, pass and their like"),
+        ("repair", "FILE", "mend the lines that carry a syntax error"),
+    ):
+        rewriting = add(name, about)
+        rewriting.add_argument("place", metavar=place)
+        rewriting.add_argument("--write", action="store_true", help="change the file, instead of only showing a diff")
+        if name == "refill":
+            rewriting.add_argument("--choose", type=_positive, default=1, metavar="N", help="which one to write")
+        rewriting.add_argument("--model", default="", metavar="FOLDER", help="a checkpoint folder, as for infill")
+        _add_memory(rewriting)
 
     fetch = add("fetch", "get the embedded model's weights, or a published checkpoint, ahead of time")
     fetch.add_argument(
@@ -113,3 +122,11 @@ def _positive(text: str) -> int:
     if number < 1:
         raise ValueError(text)
     return number
+
+
+def _add_memory(parser: argparse.ArgumentParser) -> None:
+    memory = parser.add_mutually_exclusive_group()
+    memory.add_argument(
+        "--workspace", metavar="FOLDER", help="the project's folder; without it the nearest one above with a .git"
+    )
+    memory.add_argument("--no-memory", action="store_true", help="leave the rest of the project out of it")

@@ -24,9 +24,7 @@ def read_place(place: str) -> tuple[DocumentSnapshot, int]:
     if match is None:
         raise DocumentError(f"{place}: not a place in a file", hint="Give FILE:LINE:COL, such as app.py:12:8.")
     path, line, column = Path(match["path"]), int(match["line"]), int(match["column"])
-    text = read_source(path)
-    first_line = text.split("\n", 1)[0]
-    snapshot = DocumentSnapshot(path.absolute().as_uri(), language_id_of(str(path), first_line), None, text)
+    snapshot = read_document(path)
     lines = snapshot.lines
     if not 1 <= line <= lines.n_lines:
         raise DocumentError(f"{path} has {lines.n_lines} lines; there is no line {line}")
@@ -34,6 +32,18 @@ def read_place(place: str) -> tuple[DocumentSnapshot, int]:
     if not 1 <= column <= end - start + 1:
         raise DocumentError(f"line {line} of {path} has columns 1 to {end - start + 1}; there is no column {column}")
     return snapshot, start + column - 1
+
+
+def read_document(path: str | Path) -> DocumentSnapshot:
+    """A file as an editor would open it.
+
+    Raises:
+        DocumentError: it cannot be read, or is no text in UTF-8.
+    """
+    path = Path(path)
+    text = read_source(path)
+    language_id = language_id_of(str(path), text.split("\n", 1)[0])
+    return DocumentSnapshot(path.absolute().as_uri(), language_id, None, text)
 
 
 def workspace_of(snapshot: DocumentSnapshot, given: str | None = None) -> Path | None:

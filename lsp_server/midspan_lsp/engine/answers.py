@@ -125,10 +125,9 @@ def _rest(outcome: Outcome, then: Place, now: Place) -> Outcome | None:
     if not typed:
         return replace(outcome, stats=InfillStats()) if then == now else None
     found = (_begun(one, typed, closers, now.suffix) for one in (outcome, *outcome.others))
-    left = [one for one in found if one is not None]
-    if done := next((one for one in left if one.silence is not None), None):  # one of them was taken whole
-        return done
-    return replace(left[0], others=tuple(left[1:])) if left else None
+    # one that was taken whole counts only if no other goes on from there
+    left = sorted((one for one in found if one is not None), key=lambda one: one.silence is not None)
+    return replace(left[0], others=tuple(one for one in left[1:] if one.silence is None)) if left else None
 
 
 def _begun(outcome: Outcome, typed: str, closers: str, suffix: str) -> Outcome | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 
 from midspan_lsp.backends.base import InfillBackend
@@ -71,17 +71,12 @@ class Filler:
         token: CancellationToken,
         on_step: StepObserver | None,
     ) -> Outcome:
-        shape = Shape(request.max_lines, request.min_indent)
-        proposals, neighbour = await asyncio.gather(
-            self._recall.drafts(snapshot, offset, shape), self._recall.neighbour(snapshot, offset)
-        )
-        ahead = self._recall.ahead(snapshot, offset, shape)
-        request = replace(request, proposals=proposals, neighbour=neighbour, ahead=ahead)
+        request = await self.informed(request, snapshot, offset)
         if token.cancelled():  # while the memory was asked
             return STOPPED
 
         def ask(asked: InfillRequest) -> Awaitable[InfillResponse]:
-            return self._counted(self._backend.infill(asked, token, on_step), token)
+            return self.ask(asked, token, on_step)
 
         response = await ask(request)
         if token.cancelled() or not response.candidates:
@@ -96,7 +91,7 @@ class Filler:
             return shown or (replace(outcome, text=drafted.text) if outcome.silence is Silence.BLANK else outcome)
         if outcome.silence is Silence.BROKEN and outcome.probability >= LEAST_MENDED:
             asked = replace(request, least=max(least, LEAST_MENDED))
-            mender = Mender(judge, ask if self._backend.capabilities.can_remask else None)
+            mender = Mender(judge, ask if self.can_remask else None)
             outcome = _mended(outcome, await mender.mend(first, rivals, asked, token), asked)
             if token.cancelled():
                 return replace(STOPPED, stats=outcome.stats)
@@ -130,14 +125,34 @@ class Filler:
                     return found
         return None
 
-    async def _counted(self, call: Coroutine[None, None, InfillResponse], token: CancellationToken) -> InfillResponse:
-        """The same, counted even if nobody waits for it any more: its token ends it."""
+    @property
+    def can_remask(self) -> bool:
+        """Whether the backend takes drafts."""
+        return self._backend.capabilities.can_remask
+
+    async def informed(self, request: InfillRequest, snapshot: DocumentSnapshot, offset: int) -> InfillRequest:
+        """The request with what the project's memory knows of its place."""
+        shape = Shape(request.max_lines, request.min_indent)
+        proposals, neighbour = await asyncio.gather(
+            self._recall.drafts(snapshot, offset, shape), self._recall.neighbour(snapshot, offset)
+        )
+        ahead = self._recall.ahead(snapshot, offset, shape)
+        return replace(request, proposals=proposals, neighbour=neighbour, ahead=ahead)
+
+    async def ask(
+        self, request: InfillRequest, token: CancellationToken, on_step: StepObserver | None = None
+    ) -> InfillResponse:
+        """The backend's answer as it is, counted even if nobody waits for it any more: its token ends it.
+
+        Raises:
+            InfillError: the backend failed or is not ready.
+        """
 
         def count(done: asyncio.Task[InfillResponse]) -> None:
             if not done.cancelled() and done.exception() is None:
                 self._tally.count(done.result().stats, cancelled=token.cancelled())
 
-        task = asyncio.get_running_loop().create_task(call)
+        task = asyncio.get_running_loop().create_task(self._backend.infill(request, token, on_step))
         task.add_done_callback(count)
         return await asyncio.shield(task)
 

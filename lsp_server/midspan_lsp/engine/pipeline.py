@@ -22,6 +22,7 @@ from midspan_lsp.engine.outcome import STOPPED, Outcome, Silence, Tally, suggest
 from midspan_lsp.engine.prefetch import QUIET_S, Prefetch
 from midspan_lsp.engine.recall import Recall
 from midspan_lsp.engine.requests import least_shown, request_at, token_for
+from midspan_lsp.engine.rewriting import Rewriter
 from midspan_lsp.errors import InfillError
 from midspan_lsp.syntax import validate
 from midspan_lsp.types import CancellationToken, InfillRequest, StepObserver, Suggestion, Trigger
@@ -74,12 +75,13 @@ class Engine:
         """True once the backend is loaded."""
         return self._backend.ready
 
-    async def load(self, report: ReportProgress) -> None:
-        """Get the backend ready; `report` may be called from any thread.
+    @property
+    def rewriter(self) -> Rewriter:
+        """Writes parts of documents anew."""
+        return Rewriter(self._filler, self._settings, self._latest)
 
-        Raises:
-            InfillError: it cannot; the hint says what to do.
-        """
+    async def load(self, report: ReportProgress) -> None:
+        """Get the backend ready; `report` may be called from any thread. Raises InfillError: it cannot."""
         await self._backend.load(report)
         self._prefetch.begin()
 
@@ -116,10 +118,7 @@ class Engine:
         """What to show at a cursor, best first; often nothing, and more than one only if asked by hand.
 
         A newer request of the same kind for the same document ends an older one, which then answers nothing; so does
-        the cancelling of the task that awaits this. What is known already is answered at once.
-
-        Raises:
-            InfillError: the backend failed.
+        the cancelling of the task that awaits this. Raises InfillError: the backend failed.
         """
         request = request_at(snapshot, offset, self._settings, trigger)
         if not self.ready:

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from lsprotocol import types as lsp
 
-from midspan_lsp.types import Span, Suggestion, Trigger
+from midspan_lsp.types import Edit, Span, Suggestion, Trigger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,14 +30,6 @@ MAX_WORD_CHARACTERS = 256
 _ENCODINGS: dict[str | None, PositionEncoding] = {"utf-8": "utf-8", "utf-16": "utf-16", "utf-32": "utf-32"}
 _WORD_END = re.compile(r"\w*\Z")
 _LINE_END = re.compile(r"\r\n|\r")
-
-
-@dataclass(frozen=True)
-class Edit:
-    """A span of a document and the text that is to stand there instead."""
-
-    span: Span
-    text: str
 
 
 def encoding_of(kind: lsp.PositionEncodingKind | str | None) -> PositionEncoding:

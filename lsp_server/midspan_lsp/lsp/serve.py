@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn, TextIO, cast
 
 from pygls.exceptions import JsonRpcException
 
-from midspan_lsp.lsp import handlers, stdio
+from midspan_lsp.lsp import actions, handlers, stdio
 from midspan_lsp.lsp.connections import Address, Connection, StreamConnection, accept
 from midspan_lsp.lsp.server import MidspanServer
 
@@ -52,6 +52,7 @@ async def _session(build_engine: Callable[[Settings], Engine], connection: Conne
     ending = stdio.Ending()
     server = MidspanServer(build_engine, ending.begin, is_local=is_local)
     handlers.register(server)
+    actions.register(server)
     gc.freeze()  # what is there by now is for good: no collection needs to look at it
     gc.enable()
     stdio.call_on_signals(ending.begin)

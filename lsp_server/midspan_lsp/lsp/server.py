@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from midspan_lsp.config import Settings
     from midspan_lsp.engine.pipeline import Engine
+    from midspan_lsp.lsp.actions import Found
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +54,7 @@ class MidspanServer(LanguageServer):
         folders: paths of the workspace folders.
         engine: None until it is built.
         status: what clients may show.
+        last_found: what came of the code action or command before.
     """
 
     protocol: MidspanProtocol  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -73,6 +75,7 @@ class MidspanServer(LanguageServer):
         self.folders: list[str] = []
         self.engine: Engine | None = None
         self.status = Status(self)
+        self.last_found: Found | None = None
         self.protocol.on_exit = stop
         self._build_engine = build_engine
         self._stop = stop

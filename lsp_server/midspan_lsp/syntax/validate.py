@@ -80,6 +80,15 @@ def hole_at(text: str, place: Span, language_id: str, uri: str = "") -> Hole | N
     return _hole(document, ByteRange(begin, begin + len(encode(text[place.start : place.end]))))
 
 
+def parsed(text: str, language_id: str, uri: str = "") -> tuple[Tree, bytes] | None:
+    """A document's tree and its source; None if there is no grammar for it, or parsing takes too long."""
+    if len(text) > MAX_LENGTH:
+        return None
+    document = _documents.document(uri, language_id, text, TimeLimit(DOCUMENT_TIME_LIMIT_S))
+    tree = document.parse(TimeLimit(DOCUMENT_TIME_LIMIT_S)) if document is not None else None
+    return None if document is None or tree is None else (tree, document.source)
+
+
 def forget(uri: str) -> None:
     """A document was closed."""
     _documents.forget(uri)
