@@ -55,7 +55,11 @@ class MemoryThread:
         self._logged: set[str] = set()
 
     def submit(self, call: Callable[[ProjectMemory], _T], otherwise: _T) -> Future[_T]:
-        """Run a call after those submitted before; `otherwise` is the answer where there is none."""
+        """Run a call after those submitted before; `otherwise` is the answer where there is none, or it is closed."""
+        if self._closed:
+            nobody: Future[_T] = Future()
+            nobody.set_result(otherwise)
+            return nobody
         self._started = True
         return self._worker.submit(lambda: self._run(call, otherwise))
 
