@@ -6,118 +6,37 @@ and where a key counts while the server runs also as what it is told when it ask
 
 from __future__ import annotations
 
-import asyncio
-import json
 import operator
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
+from family_checkpoints import write_family
 from midspan_lsp.config import Settings
-from raw_client import COMPLETION, RawClient
+from settings_session import INVOKED, LONG, OFF, ON, STATUS, Effect, Session, running, switches
+from test_each_backend_setting import BACKEND_CASES
 
-ASKED = [sys.executable, str(Path(__file__).with_name("asked_server.py"))]
-REAL = [str(Path(sys.executable).with_name("midspan")), "serve"]
-PULL = "workspace/configuration"
-INVOKED, AUTOMATIC = 1, 2
-LOADING_TIMEOUT_S = 120
-LONG = "".join(f"value_{n} = {n}\n" for n in range(2000))
 TINY = "the tiny checkpoint"
-
-
-class Session:
-    """A server with a project, in the words of the cases."""
-
-    def __init__(self, client: RawClient, project: Path, capabilities: dict[str, Any]) -> None:
-        self.client = client
-        self.project = project
-        self.capabilities = capabilities
-        self._numbers = count()
-
-    def number(self) -> int:
-        """Another each time: what is observed once is known to the server from then on."""
-        return next(self._numbers)
-
-    async def ask(self, text: str, name: str = "", *, after: str = "", kind: int = AUTOMATIC) -> str | None:
-        """What is shown between two texts, in a new document."""
-        uri = (self.project / (name or f"asks_{self.number()}.py")).as_uri()
-        language = "plaintext" if name.endswith(".txt") else "python"
-        item = {"uri": uri, "languageId": language, "version": 1, "text": text + after}
-        self.client.notify("textDocument/didOpen", {"textDocument": item})
-        lines = text.split("\n")
-        place = {"line": len(lines) - 1, "character": len(lines[-1])}
-        params = {"textDocument": {"uri": uri}, "position": place, "context": {"triggerKind": kind}}
-        result = (await self.client.request(COMPLETION, params))["result"]
-        return result and result["items"][0]["insertText"]
-
-    async def told(self, text: str, **place: Any) -> dict[str, Any]:
-        """What the backend was asked then."""
-        shown = await self.ask(text, **place)
-        assert shown is not None
-        return json.loads(shown)
-
-    def write(self, name: str, text: str) -> None:
-        """A new file of the project."""
-        path = self.project / name
-        path.write_text(text)
-        self.client.notify("workspace/didCreateFiles", {"files": [{"uri": path.as_uri()}]})
-
-    async def is_known(self, name: str, padding: str = "") -> bool:
-        """Whether a new file is read: the call in it is proposed."""
-        number = self.number()
-        call, rest = f"{name}_{number} = read_{number}(", f"limit_{number}, strict=True)"
-        self.write(f"{name}_{number}.py", f"{call}{rest}\n{padding}")
-        await self.has_read()
-        for _ in range(10):  # what was written first may be read a little later
-            if rest in (await self.told(call))["proposals"]:
-                return True
-            await asyncio.sleep(0.2)
-        return False
-
-    async def has_read(self) -> None:
-        """Waits until all that was written is read, not long: the memory may be switched off."""
-        number = self.number()
-        self.write(f"control_{number}.py", f"control_{number} = check_{number}(control, {number})\n")
-        for _ in range(100):
-            if f"control, {number})" in (await self.told(f"control_{number} = check_{number}("))["proposals"]:
-                break
-            await asyncio.sleep(0.1)
-
-    async def work(self, name: str) -> int:
-        """How much of something was done so far."""
-        done = (await self.client.request("midspan/work"))["result"]
-        return done[name] if done else 0
-
-    async def cost(self, name: str, text: str) -> int:
-        """How much of it one request takes."""
-        before = await self.work(name)
-        await self.ask(text, kind=INVOKED)
-        return await self.work(name) - before
-
-    async def loaded(self) -> None:
-        """Waits for the model; what is asked before is not answered, and not counted."""
-        async with asyncio.timeout(LOADING_TIMEOUT_S):
-            while await self.work("requests") == 0:
-                await self.ask("x = ", "loading.txt", kind=INVOKED)
-                await asyncio.sleep(0.05)
-
-    async def change(self, told: dict[str, Any]) -> None:
-        """The editor has other settings; waits until they are read."""
-        self.client.answers[PULL] = [told]
-        self.client.notify("workspace/didChangeConfiguration", {"settings": None})
-        await self.client.message(PULL)
-        await asyncio.sleep(0.3)
+FAMILY = "Dream"
+"""A tiny checkpoint of it, in its published form: what it fills is always denoised."""
+ABSENT_DEVICE = "cuda" if sys.platform == "darwin" else "mps"
 
 
 async def is_shown(session: Session) -> object:
     return await session.ask("unsure = ") is not None
+
+
+async def is_comment_completed(session: Session) -> object:
+    return await session.ask("x = 1  # and ") is not None
+
+
+async def is_string_completed(session: Session) -> object:
+    return await session.ask("x = 'and ") is not None
 
 
 async def n_lines(session: Session) -> object:
@@ -195,19 +114,16 @@ async def n_encoded_behind_alike(session: Session) -> object:
 
 
 async def n_forwards(session: Session) -> object:
-    """Of middles that are no code, as the tiny checkpoint's are: their faults are denoised again."""
-    places = [
-        "x = (",
-        "def f(a):\n    return a[",
-        "for key in ",
-        "if a and ",
-        "print(",
-        "import ",
-        "class A(",
-        "y = [1, ",
-    ]
+    """Of several middles."""
+    places = ["x = (", "def f(a):\n    return a[", "for key in ", "import "]
     costs = [await session.cost("forwards", text) for text in places]
     return sum(costs)
+
+
+async def told_of_model(session: Session) -> object:
+    """How it is loaded, or why it is not."""
+    told = [one["params"] for one in session.client.others if one.get("method") == STATUS]
+    return [one["message"] for one in [*told, await session.status()]]
 
 
 async def n_threads(session: Session) -> object:
@@ -215,15 +131,9 @@ async def n_threads(session: Session) -> object:
     return len(list(Path(f"/proc/{session.client.process.pid}/task").iterdir()))
 
 
-Effect = Callable[[Any, Any], bool]
-
-
-def switches(by_default: object, otherwise: object) -> Effect:
-    """Observed are these two."""
-    return lambda default, changed: (default, changed) == (by_default, otherwise)
-
-
-ON, OFF = switches(False, True), switches(True, False)
+def told(word: str) -> Effect:
+    """The user is told of it only then."""
+    return lambda default, changed: word not in str(default) and word in str(changed)
 
 
 @dataclass(frozen=True)
@@ -247,6 +157,8 @@ CASES = {
     "completion.max_lines": Case(7, n_lines, switches(4, 7)),
     "completion.timeout_ms": Case(50, is_cut, ON),
     "completion.invoked_timeout_ms": Case(50, is_cut_by_hand, ON),
+    "completion.in_comments": Case(False, is_comment_completed, OFF),
+    "completion.in_strings": Case(False, is_string_completed, OFF),
     "completion.menu": Case(True, is_a_menu_offered, ON, late=True),
     "completion.ignore": Case(["/generated/"], is_generated_completed, OFF),
     "languages.disabled": Case(["python"], is_python_completed, OFF),
@@ -254,7 +166,14 @@ CASES = {
     "context.neighbour_tokens": Case(0, n_encoded_behind_alike, operator.gt, late=True, model=TINY),
     "context.suffix_tokens": Case(0, is_suffix_there, OFF, late=True),
     "model.path": Case(TINY, n_encoded, operator.lt, late=True, model="the embedded one"),  # its tokens are bytes
-    "model.threshold": Case(0.0, n_forwards, operator.gt, late=True, model=TINY),
+    "model.threshold": Case(0.0, n_forwards, operator.gt, late=True, model=FAMILY),
+    "model.policy": Case("entropy", n_forwards, operator.ne, late=True, model=FAMILY),
+    "model.length": Case("fixed", n_forwards, operator.gt, late=True, model=FAMILY),
+    "model.refresh": Case(8, n_encoded, operator.gt, late=True, model=FAMILY),
+    "model.device": Case(
+        ABSENT_DEVICE, told_of_model, told(f"cannot compute on {ABSENT_DEVICE}"), late=True, model=FAMILY
+    ),
+    "model.weights": Case("int8", told_of_model, told("int8"), late=True, model=FAMILY),
     "model.threads": Case(9, n_threads, lambda default, changed: default + 8 <= changed, late=True, model=TINY),
     "memory.enabled": Case(False, is_found, OFF),
     "memory.max_megabytes": Case(1, are_all_kept, OFF),
@@ -264,29 +183,12 @@ CASES = {
 }
 
 
-@asynccontextmanager
-async def running(project: Path, options: dict[str, Any], model: str = "") -> AsyncIterator[Session]:
-    project.mkdir()
-    async with RawClient(REAL if model else ASKED) as client:
-        client.answers = {PULL: [None], "client/registerCapability": None}
-        folders = [{"uri": project.as_uri(), "name": "project"}]
-        capabilities = {"workspace": {"configuration": True, "workspaceFolders": True}}
-        answer = await client.initialize(
-            capabilities=capabilities, initializationOptions=options, workspaceFolders=folders
-        )
-        session = Session(client, project, answer["capabilities"])
-        await session.loaded()
-        while any(one.get("method") == PULL for one in client.others):
-            await client.message(PULL)
-        yield session
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Session]:
     """A server with the defaults, around the backend that tells."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MIDSPAN_CACHE", str(tmp_path_factory.mktemp("cache")))
-        async with running(tmp_path_factory.mktemp("shared") / "project", {}) as session:
+        async with running(tmp_path_factory.mktemp("shared") / "project", {}, real=False) as session:
             yield session
 
 
@@ -298,7 +200,10 @@ def keys(*, late: bool | None = None) -> list[Any]:
 def test_each_setting_has_a_case() -> None:
     settings = Settings()
     groups = {group.name: getattr(settings, group.name) for group in fields(settings)}
-    assert set(CASES) == {f"{name}.{leaf.name}" for name, group in groups.items() for leaf in fields(group)}
+    assert not set(CASES) & set(BACKEND_CASES)
+    assert set(CASES) | set(BACKEND_CASES) == {
+        f"{name}.{leaf.name}" for name, group in groups.items() for leaf in fields(group)
+    }
 
 
 @pytest.mark.asyncio(loop_scope="module")
@@ -319,18 +224,22 @@ async def test_it_counts_from_the_start(
 ) -> None:
     case = CASES[key]
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    common: dict[str, Any] = {"completion.eagerness": "always"} if case.model == TINY else {}
-    if case.model == TINY:
-        common |= {"model.path": str(tiny_checkpoint), "memory.enabled": key == "context.neighbour_tokens"}
+    common: dict[str, Any] = {}
+    if case.model in (TINY, FAMILY):
+        path = tiny_checkpoint if case.model == TINY else write_family(FAMILY, tmp_path / "published")
+        common = {"completion.eagerness": "always", "completion.invoked_timeout_ms": 60_000, "model.path": str(path)}
+        common |= {"model.device": "cpu", "model.weights": "float32"}  # so that all machines fill the same
+        common["memory.enabled"] = key == "context.neighbour_tokens"
+        common.pop(key, None)
     if key != "model.path":  # whose default needs the weights of the cache
         monkeypatch.setenv("MIDSPAN_CACHE", str(tmp_path / "cache"))
     if case.model or case.observe is is_counted:
-        async with running(tmp_path / "default", common, case.model) as session:
+        async with running(tmp_path / "default", common, real=bool(case.model)) as session:
             default = await case.observe(session)
     else:
         default = await case.observe(shared)
     monkeypatch.setenv("MIDSPAN_CACHE", str(tmp_path / "another cache"))
     value = str(tiny_checkpoint) if case.value == TINY else case.value
-    async with running(tmp_path / "changed", {**common, key: value}, case.model) as session:
+    async with running(tmp_path / "changed", {**common, key: value}, real=bool(case.model)) as session:
         changed = await case.observe(session)
     assert case.effect(default, changed), (default, changed)
