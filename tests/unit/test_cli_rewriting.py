@@ -21,7 +21,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
     """Has the commands use a backend that answers like this."""
 
     def use(answer: Callable[[InfillRequest], Sequence[Candidate]]) -> None:
-        monkeypatch.setattr(infill, "LocalBackend", lambda _settings: Answering(answer, can_remask=False))
+        monkeypatch.setattr(infill, "open_backend", lambda *_: Answering(answer, can_remask=False))
 
     return use
 
