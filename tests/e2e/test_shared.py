@@ -50,7 +50,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 async def answered(editor: RawClient, name: str) -> str:
     """A middle, however long its server needs until it has a model."""
-    editor.open(name, TEXT)
+    editor.open(name, TEXT, "plaintext")  # of which the syntax gate has no opinion
     async with asyncio.timeout(LOADING_TIMEOUT_S):
         while not (result := (await editor.complete(name, *END))["result"]):  # noqa: ASYNC110  (nothing tells it)
             await asyncio.sleep(0.1)
