@@ -166,12 +166,22 @@ async def test_two_servers_at_once_on_one_cache(project: Path, tmp_path: Path, m
         async with working(project, {"MIDSPAN_CACHE": str(cache)}) as client:
             for number in range(n_each):
                 assert await ask(client, f"a{number}.go", "x := ", language_id="go") is not None
+            async with asyncio.timeout(60):  # reading waits while somebody asks
+                while n_kept() < N_FILES:  # noqa: ASYNC110  (other processes do it)
+                    await asyncio.sleep(0.2)
+
+    def n_kept() -> int:
+        """Files in the one store; -1 while there is none that can be read."""
+        for path in (cache / "memory").glob("*.sqlite"):
+            with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as kept:
+                return int(kept.execute("SELECT count(*) FROM files").fetchone()[0])
+        return -1
 
     await asyncio.gather(session(), session())
-    for path in (cache / "memory").glob("*.sqlite"):
-        with contextlib.closing(sqlite3.connect(path)) as kept:
-            assert kept.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-            assert kept.execute("SELECT count(*) FROM files").fetchone()[0] >= N_FILES
+    (store,) = (cache / "memory").glob("*.sqlite")
+    with contextlib.closing(sqlite3.connect(store)) as kept:
+        assert kept.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert kept.execute("SELECT count(*) FROM files").fetchone()[0] >= N_FILES
     lines = told(cache).splitlines()
     assert lines[lines.index("go") + 1].split(",")[0].split() == ["requests:", str(2 * n_each)]
 
