@@ -162,7 +162,7 @@ async def running_editor(
     if process is not None:
         await asyncio.wait_for(process.communicate(), TIMEOUT_S)
         assert process.returncode == 0
-        closed = client.protocol.writer.close()  # type: ignore[union-attr]
+        closed = client.protocol.writer.close()  # type: ignore[union-attr]  # it is connected here
         if closed is not None:
             await closed
 

@@ -143,7 +143,7 @@ def address() -> Address | None:
     if len(sys.argv) == 1:
         return None
     host, _, port = sys.argv[2].partition(":")
-    return Address(sys.argv[1].removeprefix("--"), host, int(port), tuple(sys.argv[3:]))  # type: ignore[arg-type]
+    return Address(sys.argv[1].removeprefix("--"), host, int(port), tuple(sys.argv[3:]))  # type: ignore[arg-type]  # tcp or websocket
 
 
 if __name__ == "__main__":
