@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from midspan_model.attention import Run, attend_each, joined, rope_table, rotate
 from midspan_model.config import ModelConfig
 from midspan_model.kv_cache import ContextCache
+from midspan_model.token_tree import TokenTree
 
 
 class Layer(nn.Module):
@@ -120,24 +121,18 @@ class Transformer(nn.Module):
         start = cache.prefix_end + n_kept
         return self._run_on(ids, cache, start, cache.suffix_start, start, causal=causal)
 
-    def forward_branches(
-        self, known_id: int, branches: Sequence[Sequence[int]], cache: ContextCache, *, sees_suffix: bool = True
-    ) -> Tensor:
-        """One causal forward over several ways to go on from a token; hidden states (T, C), the token's first.
+    def forward_tree(self, tree: TokenTree, cache: ContextCache, *, sees_suffix: bool = True) -> Tensor:
+        """One causal forward over several ways to go on from a token; hidden states (T, C) of the tree's nodes.
 
-        Each branch sees the context, the token and itself (as in SpecInfer's tree verification, arXiv 2305.09781). The
-        first branch stands in `cache` as if it had come alone. Without the suffix it is how the bare trunk types.
+        Each sees the context and what it stands behind. The first way stands in `cache` as if it had come alone.
+        Without the suffix it is how the bare trunk types.
         """
-        ids = [known_id, *(token_id for branch in branches for token_id in branch)]
-        offset_T = torch.tensor([0, *(1 + place for branch in branches for place in range(len(branch)))])
-        branch_T = torch.tensor([-1, *(number for number, branch in enumerate(branches) for _ in branch)])
-        seen_TT = (branch_T == branch_T[:, None]).tril()
-        seen_TT[:, 0] = True
+        offset_T = torch.tensor(tree.depths)
         start, visible = cache.prefix_end, cache.suffix_start if sees_suffix else cache.suffix_room
-        seen_TS = torch.cat([torch.ones(len(ids), start - visible, dtype=torch.bool), seen_TT], 1)
-        table = rope_table(start, int(offset_T.max()) + 1, self.config.head_dim, self.config.rope_theta, self.dtype)
+        seen_TS = torch.cat([torch.ones(len(offset_T), start - visible, dtype=torch.bool), tree.seen()], 1)
+        table = rope_table(start, max(tree.depths) + 1, self.config.head_dim, self.config.rope_theta, self.dtype)
         rope = table[0][offset_T], table[1][offset_T]
-        return self._run(ids, cache, start, visible, rope, seen_TS)
+        return self._run(tree.ids, cache, start, visible, rope, seen_TS)
 
     def forward_blind(self, ids: list[int], slots: Sequence[int], cache: ContextCache) -> Tensor:
         """One denoiser forward over a block and a shadow for each of some slots; hidden states (T, C), shadows last.
@@ -206,6 +201,7 @@ class Transformer(nn.Module):
     ) -> Tensor:
         """Run tokens that stand from place `start` on, attending from place `visible` on: to all, or what is `seen`."""
         bias = None if seen_TS is None else self._bias(seen_TS)
+        cache.readings.written = []  # whatever stands behind the prefix may be overwritten
         run = Run(ids, cache, start, visible, rope, bias)
         return self.run_together([run])[0] if self.together is None else self.together.run(self, run)
 

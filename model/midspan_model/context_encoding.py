@@ -18,11 +18,18 @@ class Cost:
         n_encoded: context tokens that were encoded.
         n_cached: those that the cache held already.
         n_forwards: of the denoiser.
+        n_spared: times that no forward was needed, because its outcome was known.
     """
 
     n_encoded: int = 0
     n_cached: int = 0
     n_forwards: int = 0
+    n_spared: int = 0
+
+    @property
+    def n_read(self) -> int:
+        """Times that the model's word was had, with or without a forward."""
+        return self.n_forwards + self.n_spared
 
 
 def encode_context(

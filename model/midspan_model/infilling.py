@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from dataclasses import replace
 from functools import partial
@@ -12,6 +11,7 @@ from torch import Tensor
 
 from midspan_model.answering import answer_of
 from midspan_model.architecture import Transformer
+from midspan_model.block_reader import BlockReader
 from midspan_model.branching import likeliest_branches
 from midspan_model.calibration import Calibrator, features_of_place
 from midspan_model.candidates import WORTH_CHOOSING, WORTH_TYPING, Candidate, Candidates
@@ -87,7 +87,7 @@ class Infiller:
         self._branch_off(task, candidates)
         self._read_on(task, candidates)
         best = candidates.best()
-        if best is None or stop.cancelled() or task.cost.n_forwards == 0 or not best.growth.is_healed:
+        if best is None or stop.cancelled() or not task.cost.n_read or not best.growth.is_healed:
             return None
         if on_draft is not None and best is not candidates.found[-1]:
             on_draft(task.cost.n_forwards, best.growth.slots())
@@ -104,12 +104,8 @@ class Infiller:
             return
         texts = [proposal.text for proposal in task.question.proposals[: self.config.max_proposals]]
         proposed = tokenise_middles(texts, task.canvas, self.tokenizer, self._most_tokens(task), task.cache.room - 1)
-        branches = list(proposed.values()) or [[]]
-        hidden_TC = self.denoiser.forward_branches(task.canvas.prefix_ids[-1], branches, task.cache)
-        logits_TV = self.denoiser.logits(hidden_TC)
-        task.cost.n_forwards += 1
-        ends = list(itertools.accumulate((len(branch) for branch in branches), initial=1))
-        rows = [torch.cat([logits_TV[:1], logits_TV[a:b]]) for a, b in itertools.pairwise(ends)]
+        branches, reader = list(proposed.values()) or [[]], self._reader(task)
+        rows = reader.read_ways(branches)
         for (index, token_ids), own_TV in zip(proposed.items(), rows, strict=False):
             candidates.add(self._score(task, token_ids, own_TV.clone(), index))
         best = candidates.best()
@@ -117,15 +113,17 @@ class Infiller:
             task.on_draft(task.cost.n_forwards, best.growth.slots(len(best.growth.token_ids)))
         likeliest = 0.0 if best is None or self.config.exhaustive else candidates.probability(best)
         if likeliest < self.config.sure_proposal:
-            typewriter, n_typed, branch = self._follow(task, branches, rows)
-            task.cache.move(task.cache.prefix_end + ends[branch], task.cache.prefix_end + 1, n_typed)
+            typewriter, n_typed, branch = self._follow(task, reader, branches, rows)
+            reader.keep(branches[branch][:n_typed])
             # what stays far less likely than the best proposal is not worth a forward
             floor = max(task.floor, candidates.least_confidence(WORTH_TYPING * likeliest))
             candidates.add(self._type(task, typewriter, n_typed, floor))
 
-    def _follow(self, task: Task, branches: list[list[int]], rows: list[Tensor]) -> tuple[Typewriter, int, int]:
+    def _follow(
+        self, task: Task, reader: BlockReader, branches: list[list[int]], rows: list[Tensor]
+    ) -> tuple[Typewriter, int, int]:
         """Of typewriters that each read one branch the one that gets furthest, how far, and on which branch."""
-        most, typewriters = self._most_tokens(task), [self._typewriter(task) for _ in branches]
+        most, typewriters = self._most_tokens(task), [self._typewriter(task, reader) for _ in branches]
         read = zip(typewriters, rows, branches, strict=True)
         counts = [typewriter.read(own_TV, branch[: most - 1]) for typewriter, own_TV, branch in read]
         furthest = counts.index(max(counts))
@@ -133,7 +131,7 @@ class Infiller:
 
     def _score(self, task: Task, token_ids: list[int], logits_TV: Tensor, proposal: int | None) -> Candidate:
         """A middle from elsewhere, with the probabilities that typing gives it."""
-        typed = self._typewriter(task).score(logits_TV, token_ids)
+        typed = self._typewriter(task, self._reader(task)).score(logits_TV, token_ids)
         growth = Growth(task.canvas, self.tokenizer, self.width, typed.token_ids, typed.confidences, cost=task.cost)
         growth.end_confidence = typed.end_confidence
         return Candidate(growth, Finish.LINE, proposal=proposal)
@@ -167,7 +165,8 @@ class Infiller:
         if is_whole and self.config.typing:
             if not self._encode(task, self._nothing(task)):
                 return Candidate(growth, Finish.CANCELLED if task.stop.cancelled() else Finish.DEADLINE)
-            logits_TV = self._type_forward(task, [task.canvas.prefix_ids[-1], *growth.token_ids], 0)
+            path = [task.canvas.prefix_ids[-1], *growth.token_ids]
+            logits_TV = self._reader(task).read(path, len(path))
             scored = self._score(task, growth.token_ids, logits_TV, None).growth
             growth.confidences[: len(scored.confidences)] = scored.confidences
             growth.end_confidence = scored.end_confidence
@@ -197,13 +196,13 @@ class Infiller:
         best, n_lines, most = candidates.best(), task.question.max_lines, task.question.n_candidates - 1
         if most < 1 or best is None or task.stopped() or not self._encode(task, self._nothing(task)):
             return
-        path, heal = best.growth.token_ids, task.canvas.healed
-        logits_TV = self._type_forward(task, [task.canvas.prefix_ids[-1], *path], 0)
+        path, heal, reader = best.growth.token_ids, task.canvas.healed, self._reader(task)
+        logits_TV = reader.read([task.canvas.prefix_ids[-1], *path], 1 + len(path))
         floor = candidates.least_confidence(WORTH_CHOOSING)
         whole = path if not best.is_done else [*path, self.constraints.end_id]
         beginnings = likeliest_branches(logits_TV.clone(), whole, self.constraints, heal, n_lines, most)
         for beginning in beginnings:  # the longest first: each leaves the path's keys and values as far as the next
-            typewriter = self._typewriter(task)
+            typewriter = self._typewriter(task, reader)
             typewriter.follow(logits_TV.clone(), beginning)
             candidates.add(self._type(task, typewriter, len(beginning) - 1, floor))
 
@@ -215,8 +214,8 @@ class Infiller:
         if len(chosen) < 2 or task.stopped() or not task.question.suffix or not self._encode(task, self._nothing(task)):
             return
         texts = [task.cut(one.growth.spell()[0]) for one in chosen]
-        found = read_on(self.trunk, task.cache, task.canvas, texts, task.question.suffix, self.tokenizer)
-        task.cost.n_forwards += 1
+        about = (task.canvas, texts, task.question.suffix, self.tokenizer, task.cost)
+        found = read_on(self.trunk, task.cache, *about)
         for candidate, behind in zip(chosen, found, strict=False):
             candidate.behind = behind
 
@@ -229,18 +228,16 @@ class Infiller:
         prefix_ids, suffix_ids, chunk = growth.known_ids[:-1], task.canvas.suffix_ids, self.config.encode_chunk
         return encode_context(self.trunk, task.cache, prefix_ids, suffix_ids, chunk, task.stop, task.cost)
 
-    def _typewriter(self, task: Task) -> Typewriter:
-        known_id, healed, n_lines = task.canvas.prefix_ids[-1], task.canvas.healed, task.question.max_lines
-        forward, most = partial(self._type_forward, task), self._most_tokens(task)
-        return Typewriter(forward, self.constraints, known_id, healed, n_lines=n_lines, max_tokens=most)
+    def _reader(self, task: Task) -> BlockReader:
+        return BlockReader(self.denoiser, task.cache, task.canvas, task.cost)
+
+    def _typewriter(self, task: Task, reader: BlockReader) -> Typewriter:
+        known_id, healed = task.canvas.prefix_ids[-1], task.canvas.healed
+        lengths = {"n_lines": task.question.max_lines, "max_tokens": self._most_tokens(task)}
+        return Typewriter(reader.read, self.constraints, known_id, healed, known=reader.known, **lengths)
 
     def _most_tokens(self, task: Task) -> int:
         return MAX_LINE_TOKENS if task.question.max_lines == 1 else self.config.max_blocks * self.width
-
-    def _type_forward(self, task: Task, ids: list[int], n_known: int) -> Tensor:
-        """One causal forward behind the prefix; logits_TV of all its tokens."""
-        task.cost.n_forwards += 1
-        return self.denoiser.logits(self.denoiser.forward_block(ids, task.cache, n_kept=n_known, causal=True))
 
     def _forward(self, task: Task, ids: list[int], slots: list[int]) -> Tensor:
         """One denoiser forward; logits_MV only for the slots wanted."""

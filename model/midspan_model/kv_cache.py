@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from midspan_model.config import ModelConfig
+from midspan_model.readings import Readings
 
 
 class ContextCache:
@@ -31,6 +32,7 @@ class ContextCache:
         self.values_NHSD = torch.zeros(shape, dtype=dtype)
         self.prefix_ids: list[int] = []
         self.suffix_ids: list[int] = []
+        self.readings = Readings()
 
     @property
     def nbytes(self) -> int:
@@ -61,10 +63,10 @@ class ContextCache:
         for layer in range(len(self.keys_NHSD)):
             yield self.keys_NHSD[layer, :, start:end], self.values_NHSD[layer, :, start:end]
 
-    def move(self, source: int, target: int, n: int) -> None:
-        """Copy the keys and values of `n` places to others."""
+    def gather(self, places: Sequence[int], target: int) -> None:
+        """Copy the keys and values of some places to those from `target` on."""
         for buffer in (self.keys_NHSD, self.values_NHSD):
-            buffer[:, :, target : target + n] = buffer[:, :, source : source + n].clone()
+            buffer[:, :, target : target + len(places)] = buffer[:, :, list(places)]
 
 
 def common_length(left: Sequence[int], right: Sequence[int]) -> int:
@@ -105,6 +107,9 @@ class ContextPool:
         if best is None or 2 * common_length(best.prefix_ids, prefix_ids) < len(best.prefix_ids):
             best = free[0] if free and len(self._caches) >= self._size else self._new()
         self._caches = [*(cache for cache in self._caches if cache is not best), best]
+        for other in free:
+            if other is not best:  # what was read behind another context takes too much memory to be kept
+                other.readings.forget()
         return best
 
     @contextmanager

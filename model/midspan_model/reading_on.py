@@ -15,7 +15,10 @@ import torch
 
 from midspan_model.architecture import Transformer
 from midspan_model.canvas import Canvas
+from midspan_model.context_encoding import Cost
 from midspan_model.kv_cache import ContextCache, common_length
+from midspan_model.readings import Path
+from midspan_model.token_tree import TokenTree
 from midspan_model.tokenizer import Tokenizer
 
 N_BEHIND = 4
@@ -24,9 +27,15 @@ _MOST_CHARACTERS = 128
 
 
 def read_on(
-    trunk: Transformer, cache: ContextCache, canvas: Canvas, texts: Sequence[str], suffix: str, tokenizer: Tokenizer
+    trunk: Transformer,
+    cache: ContextCache,
+    canvas: Canvas,
+    texts: Sequence[str],
+    suffix: str,
+    tokenizer: Tokenizer,
+    cost: Cost,
 ) -> list[float]:
-    """Log probabilities of the first tokens of the text behind, after each middle, by one forward.
+    """Log probabilities of the first tokens of the text behind, after each middle, by one forward at most.
 
     Args:
         trunk: bare.
@@ -35,32 +44,35 @@ def read_on(
         texts: middles.
         suffix: text behind.
         tokenizer: of the trunk.
+        cost: counts the forward.
 
     Returns:
         for as many of the first texts as there is room in the cache.
     """
-    room, branches, starts = cache.room - 1, list[list[int]](), list[int]()
+    known, room, asked = cache.readings.behind, cache.room - 1, list[tuple[int, Path]]()
     for text in texts:
         ids, start = _tokens(canvas.healed.decode("utf-8", "ignore") + text, suffix, tokenizer)
         room -= len(ids)
         if room < 0:
             break
-        branches.append(ids)
-        starts.append(start)
-    if not branches:
-        return []
-    hidden_TC = trunk.forward_branches(canvas.prefix_ids[-1], branches, cache, sees_suffix=False)
-    rows, wanted, counts = list[int](), list[int](), list[int]()
-    first = 1
-    for ids, start in zip(branches, starts, strict=True):
-        # a token is predicted by the one to its left; a branch's first one by the known token
-        rows += [first + place - 1 if place else 0 for place in range(start, len(ids))]
-        wanted += ids[start:]
-        counts.append(len(ids) - start)
-        first += len(ids)
+        asked.append((start, tuple(ids)))
+    new = [one for one in asked if one not in known]
+    if new:
+        known.update(zip(new, _read(trunk, cache, canvas.prefix_ids[-1], new), strict=True))
+        cost.n_forwards += 1
+    return [known[one] for one in asked]
+
+
+def _read(trunk: Transformer, cache: ContextCache, known_id: int, asked: Sequence[tuple[int, Path]]) -> list[float]:
+    """The log probabilities of each way's tokens from its start on, by one forward."""
+    tree = TokenTree.of(known_id, [ids for _, ids in asked])
+    hidden_TC = trunk.forward_tree(tree, cache, sees_suffix=False)
+    nodes = [nodes[start:] for (start, _), nodes in zip(asked, tree.ways, strict=True)]
+    rows = [tree.parents[node] for way in nodes for node in way]  # a token is predicted by its left neighbour
+    wanted = [tree.ids[node] for way in nodes for node in way]
     logits_TV = trunk.logits(hidden_TC[rows])
     found = logits_TV.log_softmax(-1)[torch.arange(len(rows)), torch.tensor(wanted, dtype=torch.long)]
-    return [float(part.sum()) for part in found.split(counts)]
+    return [float(part.sum()) for part in found.split([len(way) for way in nodes])]
 
 
 def _tokens(text: str, suffix: str, tokenizer: Tokenizer) -> tuple[list[int], int]:

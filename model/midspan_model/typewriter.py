@@ -20,8 +20,12 @@ from midspan_model.denoising.loop import StopSignal
 
 MAX_LINE_TOKENS = 40
 
-TypeForward = Callable[[list[int], int], Tensor]
-"""(tokens, number of tokens that stand before them) -> logits_TV in float32; row t predicts what follows token t."""
+TypeForward = Callable[[Sequence[int], int], Tensor]
+"""(tokens from the known one on, how many of the last are read now) -> logits_TV of these in float32; row t predicts
+what follows token t, and is the caller's."""
+
+Known = Callable[[Sequence[int]], Tensor | None]
+"""The row of the last of such tokens, if it is known without a forward."""
 
 Guess = Callable[[], Sequence[int]]
 """Tokens that may follow what is typed."""
@@ -74,6 +78,7 @@ class Typewriter:
         heal: bytes that the first tokens have to reproduce.
         n_lines: line breaks until the end.
         max_tokens: most tokens.
+        known: asked before each forward; the same answer, without it.
     """
 
     def __init__(
@@ -85,10 +90,11 @@ class Typewriter:
         *,
         n_lines: int = 1,
         max_tokens: int = MAX_LINE_TOKENS,
+        known: Known | None = None,
     ) -> None:
         self.typed = Typed()
         self._forward, self._constraints, self._max_tokens = forward, constraints, max_tokens
-        self._pending, self._n_known = known_id, 0
+        self._known, self._pending, self._read = known, known_id, list[int]()
         self._heal, self._n_left, self._is_bare, self._is_over = heal, n_lines, True, False
 
     def type(
@@ -112,10 +118,16 @@ class Typewriter:
         """
         typed, ahead = self.typed, ahead or LookAhead()
         while self._goes_on(floor) and not (stop.cancelled() or stop.expired()):
+            if not draft and (row_MV := self._known_row()) is not None:
+                self.read(row_MV, ())
+                if on_typed is not None and on_typed(1, 0):
+                    break
+                continue
             room = self._max_tokens - len(typed.token_ids)
             draft = list(draft or (guess() if guess is not None else ()))[: room - 1]
             masks = [self._constraints.mask_id] * min(ahead.n_masks, room - 1 - len(draft))
-            logits_TV = self._forward([self._pending, *draft, *masks], self._n_known)
+            n_new = 1 + len(draft) + len(masks)
+            logits_TV = self._forward([*self._read, self._pending, *draft, *masks], n_new)
             typed.n_forwards += 1
             n_read = self.read(logits_TV, draft)
             if on_typed is not None and on_typed(n_read + 1, len(masks)):
@@ -133,13 +145,13 @@ class Typewriter:
         Returns:
             how much of the draft was typed.
         """
-        self._n_known += 1
+        self._read.append(self._pending)
         for row, drafted in enumerate([*draft, None]):
             token_id = self._take(logits_TV[row : row + 1])
             if token_id is None or token_id != drafted:
                 self._pending = token_id if token_id is not None else self._pending
                 return row
-            self._n_known += 1
+            self._read.append(token_id)
         raise AssertionError("the last row has no draft")
 
     def score(self, logits_TV: Tensor, token_ids: Sequence[int]) -> Typed:
@@ -159,9 +171,12 @@ class Typewriter:
         for row, token_id in enumerate(token_ids):
             if not self._is_over:
                 self._take(logits_TV[row : row + 1], token_id)
-        self._n_known += len(token_ids)
+        self._read += [self._pending, *token_ids[:-1]]
         self._pending = token_ids[-1]
         return self.typed
+
+    def _known_row(self) -> Tensor | None:
+        return None if self._known is None else self._known([*self._read, self._pending])
 
     def _goes_on(self, floor: float) -> bool:
         return not self._is_over and self.typed.confidence > floor and len(self.typed.token_ids) < self._max_tokens

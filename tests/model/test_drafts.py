@@ -150,8 +150,8 @@ def test_a_choice_of_one_costs_no_forward_more(tiny_checkpoint: Path) -> None:
     infiller = shared(tiny_checkpoint)
     question = Question(PREFIX, SUFFIX, proposals=(Proposal("rst", 0.3), Proposal("nd", 0.2)))
     typed = ask(infiller, question)
-    assert typed.cost.n_forwards == ask(infiller, replace(question, n_candidates=1)).cost.n_forwards
-    assert typed.cost.n_forwards < ask(infiller, replace(question, n_candidates=2)).cost.n_forwards
+    assert typed.cost.n_read == ask(infiller, replace(question, n_candidates=1)).cost.n_read
+    assert typed.cost.n_read < ask(infiller, replace(question, n_candidates=2)).cost.n_read
     assert {rival.text for rival in typed.rivals} | {typed.text} >= {"rst", "nd"}, "what was read anyway is told"
 
 
@@ -192,7 +192,7 @@ def test_each_branch_is_typed_as_if_it_came_alone(tiny_checkpoint: Path) -> None
         assert rival.confidences == pytest.approx(typed.confidences, rel=1e-3)
 
 
-def no_forward(_ids: list[int], _n_known: int) -> torch.Tensor:
+def no_forward(_path: Sequence[int], _n_new: int) -> torch.Tensor:
     raise AssertionError("nothing is to be typed")
 
 

@@ -14,6 +14,7 @@ from midspan_model.errors import WeightsError
 from midspan_model.infilling import Infiller
 from midspan_model.kv_cache import ContextCache
 from midspan_model.linears import Bfloat16Linear, HalfLinear, PackedLinear, Packing, best_packing
+from midspan_model.token_tree import TokenTree
 from tiny_model import MODEL, tiny_infiller
 
 IDS = [20 + 3 * place for place in range(40)]
@@ -58,7 +59,7 @@ def hidden(infiller: Infiller) -> list[torch.Tensor]:
     found = [infiller.trunk.encode_prefix(IDS[:20], cache)]
     found.append(denoiser.forward_block([IDS[20], *[MODEL.mask_id] * 5], cache))
     found.append(denoiser.forward_block([IDS[20]], cache, causal=True))
-    found.append(denoiser.forward_branches(IDS[20], [IDS[21:25], IDS[30:33]], cache))
+    found.append(denoiser.forward_tree(TokenTree.of(IDS[20], [IDS[21:25], IDS[30:33]]), cache))
     return [*found, denoiser.logits(found[-1])]
 
 

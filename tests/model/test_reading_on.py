@@ -9,6 +9,7 @@ import pytest
 import torch
 from midspan_model.calibration import BEHIND, Calibrator
 from midspan_model.canvas import Canvas, build_canvas
+from midspan_model.context_encoding import Cost
 from midspan_model.infilling import Infiller
 from midspan_model.kv_cache import ContextCache
 from midspan_model.questions import Middle, Proposal, Question
@@ -38,7 +39,7 @@ def context(infiller: Infiller, suffix: str) -> tuple[Canvas, ContextCache]:
 def test_all_middles_at_once_are_read_on_from_as_each_alone(infiller: Infiller, suffix: str) -> None:
     canvas, cache = context(infiller, suffix)
     texts = ["rst", "nd(", "", "rst(a, b)"]
-    together = read_on(infiller.trunk, cache, canvas, texts, suffix, infiller.tokenizer)
+    together = read_on(infiller.trunk, cache, canvas, texts, suffix, infiller.tokenizer, Cost())
     assert len(together) == len(texts)
     for text, found in zip(texts, together, strict=True):
         ids = infiller.tokenizer.encode(canvas.healed.decode() + text)
@@ -56,8 +57,8 @@ def test_all_middles_at_once_are_read_on_from_as_each_alone(infiller: Infiller, 
 def test_middles_for_which_there_is_no_room_are_not_read(infiller: Infiller) -> None:
     canvas, cache = context(infiller, SUFFIX)
     long = "a.b(c) + " * (cache.room // 4)
-    assert len(read_on(infiller.trunk, cache, canvas, ["rst", long, "nd"], SUFFIX, infiller.tokenizer)) == 1
-    assert read_on(infiller.trunk, cache, canvas, [long], SUFFIX, infiller.tokenizer) == []
+    assert len(read_on(infiller.trunk, cache, canvas, ["rst", long, "nd"], SUFFIX, infiller.tokenizer, Cost())) == 1
+    assert read_on(infiller.trunk, cache, canvas, [long], SUFFIX, infiller.tokenizer, Cost()) == []
 
 
 def ask(infiller: Infiller, question: Question) -> Middle:
@@ -72,11 +73,12 @@ def test_the_text_behind_decides(infiller: Infiller) -> None:
     before = ask(infiller, question)
     infiller.calibrator = replace(infiller.calibrator, read_on=Calibrator(-1.0, {"proposed": 1.0, BEHIND: 2.0}))
     after = ask(infiller, question)
-    assert after.cost.n_forwards == before.cost.n_forwards + 1
+    assert after.cost.n_read == before.cost.n_read + 1
+    assert after.cost.n_forwards == 1
     canvas, cache = context(infiller, SUFFIX)
     with torch.inference_mode():
         texts = [proposal.text for proposal in PROPOSALS]
-        behind = read_on(infiller.trunk, cache, canvas, texts, SUFFIX, infiller.tokenizer)
+        behind = read_on(infiller.trunk, cache, canvas, texts, SUFFIX, infiller.tokenizer, Cost())
     assert after.proposal == max(range(3), key=behind.__getitem__)
     assert after.features[BEHIND] == 0
     others = [features[BEHIND] for _, features in after.others if features["proposed"]]
@@ -96,7 +98,7 @@ def test_nothing_is_read_where_it_cannot_decide(infiller: Infiller, question: Qu
     infiller.calibrator = first
     before = ask(infiller, question)
     infiller.calibrator = replace(first, read_on=Calibrator(0.0, {BEHIND: 2.0}))
-    assert ask(infiller, question).cost.n_forwards == before.cost.n_forwards
+    assert ask(infiller, question).cost.n_read == before.cost.n_read
 
 
 def test_both_calibrators_are_kept(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,8 @@ class Reader:
         self.text_ids, self.wrong, self.other, self.read = [*text_ids, END], wrong, other, [0] * 200
         self.widths: list[int] = []
 
-    def __call__(self, ids: list[int], n_known: int) -> torch.Tensor:
+    def __call__(self, path: Sequence[int], n_new: int) -> torch.Tensor:
+        ids, n_known = list(path[-n_new:]), len(path) - n_new
         self.widths.append(len(ids))
         self.read[n_known : n_known + len(ids)] = ids
         logits_TV = torch.zeros(len(ids), MODEL.vocab_size)
@@ -50,7 +52,7 @@ def type_all(forward: TypeForward, constraints: Constraints, draft: list[int] = 
 
 
 def score(text_ids: list[int], scored_ids: list[int], constraints: Constraints) -> Typed:
-    logits_TV = Reader(text_ids)([65, *scored_ids], 0)
+    logits_TV = Reader(text_ids)([65, *scored_ids], 1 + len(scored_ids))
     return Typewriter(Reader(text_ids), constraints, 65, b"").score(logits_TV, scored_ids)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 
 from midspan_model.canvas import build_canvas
@@ -43,8 +45,9 @@ def type_lines(infiller: Infiller, prefix: str, n_lines: int = 1) -> tuple[str, 
     known_ids = canvas.prefix_ids[:-1]
     encode_context(infiller.trunk, cache, known_ids, (), config.encode_chunk, NeverStop(), Cost())
 
-    def forward(ids: list[int], n_known: int) -> torch.Tensor:
-        return infiller.trunk.logits(infiller.trunk.forward_block(ids, cache, n_kept=n_known, causal=True))
+    def forward(path: Sequence[int], n_new: int) -> torch.Tensor:
+        ids, n_kept = list(path[-n_new:]), len(path) - n_new
+        return infiller.trunk.logits(infiller.trunk.forward_block(ids, cache, n_kept=n_kept, causal=True))
 
     max_tokens = MAX_LINE_TOKENS if n_lines == 1 else _MAX_TOKENS
     typewriter = Typewriter(
