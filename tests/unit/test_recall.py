@@ -141,8 +141,19 @@ async def test_lines_that_are_late_are_those_of_before() -> None:
     release.clear()
     recall = Recall(MemorySettings(), limit_s=0.5, build=lambda settings: SlowNeighbours(settings, keep=False))
     assert await recall.neighbour(snapshot(CALL), 3) == "1\n"
-    assert await recall.neighbour(snapshot(CALL), 4) == "1\n"
+    assert await recall.neighbour(snapshot(CALL), len(CALL)) == "1\n"
     release.set()
+    await recall.aclose()
+
+
+async def test_lines_that_are_alike_stay_while_one_types_a_line() -> None:
+    """A memory that learns more meanwhile is asked again on the next line, or when a file is gone."""
+    release.set()
+    recall = Recall(MemorySettings(), limit_s=None, build=lambda settings: SlowNeighbours(settings, keep=False))
+    assert [await recall.neighbour(snapshot(CALL), offset) for offset in (3, 4, 5)] == ["1\n"] * 3
+    assert await recall.neighbour(snapshot(CALL), len(CALL)) == "2\n"
+    recall.deleted("/nowhere/gone.py")
+    assert await recall.neighbour(snapshot(CALL), len(CALL)) == "3\n"
     await recall.aclose()
 
 

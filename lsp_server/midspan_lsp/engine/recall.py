@@ -63,7 +63,7 @@ class Recall:
         self._reader = Reader(self._thread, quiet_s, self._note_change)
         self._counter = UsageCounter(enabled=count)
         self._changes: dict[str, Future[None]] = {}
-        self._neighbours: dict[str, str] = {}
+        self._neighbours: dict[str, tuple[int, str]] = {}
         self._n_changes = 0
         self._n_own_changes: Counter[str] = Counter()
 
@@ -98,15 +98,17 @@ class Recall:
     async def neighbour(self, snapshot: DocumentSnapshot, offset: int) -> str:
         """Lines of the project that are like those before a cursor; "" if none are.
 
-        If it takes too long, those of before: other ones would cost the model all that it has read behind them.
+        On one line they stay what they are, and if it takes too long, those of before: other ones would cost the model
+        all that it has read behind them.
         """
         if not self._usable:
             return ""
-        key = _key(snapshot.uri)
-        known = replace(snapshot, uri=key)
-        found = await self._in_time(lambda memory: memory.neighbour(known, offset), self._neighbours.get(key, ""))
-        self._neighbours[key] = found
-        return found
+        key, line = _key(snapshot.uri), snapshot.text.count("\n", 0, offset)
+        known, (kept_line, kept) = replace(snapshot, uri=key), self._neighbours.get(key, (-1, ""))
+        if line != kept_line:
+            kept = await self._in_time(lambda memory: memory.neighbour(known, offset), kept)
+            self._neighbours[key] = line, kept
+        return kept
 
     def knowledge(self, uri: str) -> int:
         """A number that is another one once the memory may answer otherwise for a document, its own text aside."""
@@ -168,6 +170,7 @@ class Recall:
 
     def deleted(self, path: str) -> None:
         """A file or folder is gone."""
+        self._neighbours.clear()
 
         def forget(memory: ProjectMemory) -> None:
             memory.forget(path)
@@ -184,6 +187,7 @@ class Recall:
     def remove_folder(self, folder: str) -> None:
         """A workspace folder is no more: what was read of it is forgotten."""
         self._reader.remove(folder)
+        self._neighbours.clear()
 
         def leave(memory: ProjectMemory) -> None:
             self._thread.drop_scan(folder)
