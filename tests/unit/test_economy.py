@@ -33,6 +33,11 @@ class Desk:
         self.text += text
         self.engine.changed(self._snapshot())
 
+    def forget(self) -> None:
+        """Nothing has been read."""
+        assert self.backend._infiller is not None
+        self.backend._infiller.contexts.clear()
+
     async def ask(self, token: CancellationToken | None = None) -> str:
         found = await self.engine.complete(self._snapshot(), len(self.text), Trigger.AUTOMATIC, token)
         return found[0].text if found else ""
@@ -130,11 +135,26 @@ async def test_a_cancel_wastes_one_forward_at_most(desk: Desk) -> None:
 async def test_an_automatic_request_costs_what_one_question_costs(desk: Desk) -> None:
     desk.type("x = ")
     alone = await desk.backend.infill(InfillRequest(desk.text, AFTER, "plaintext", least=1e-9), CancellationToken())
+    desk.forget()
     before = desk.engine.tally.n_forwards
     assert await desk.ask()
     assert desk.engine.tally.n_forwards - before == alone.stats.n_forwards
+    desk.forget()
     several = InfillRequest(desk.text, AFTER, "plaintext", n_candidates=3)
     assert (await desk.backend.infill(several, CancellationToken())).stats.n_forwards > alone.stats.n_forwards
+
+
+async def test_what_was_read_before_a_cancel_is_not_read_again(desk: Desk) -> None:
+    """A key that only adds to what is healed leaves the context, and with it all that was read behind it."""
+    request = InfillRequest(desk.text, AFTER, "plaintext")
+    whole = (await desk.backend.infill(request, CancellationToken())).stats.n_forwards
+    desk.forget()
+    spent, n_questions = 0, 0
+    while not (response := await desk.backend.infill(request, CancelAfter(n_questions))).candidates:
+        spent += response.stats.n_forwards
+        n_questions += 5
+    assert n_questions > 10
+    assert spent + response.stats.n_forwards == whole
 
 
 async def test_what_is_prepared_need_not_be_encoded_again(desk: Desk) -> None:
@@ -197,12 +217,12 @@ def test_the_worker_lets_requests_pass() -> None:
 async def test_a_cancel_wastes_one_forward_at_most_with_the_project_read_too(desk: Desk) -> None:
     """Proposals are read and judged by forwards of their own."""
     desk.type("x = ")
-    await desk.ask()
     request = InfillRequest(
         desk.text, AFTER, "python", proposals=(Proposal("value", 0.3, "", 0), Proposal("1", 0.2, "", 0))
     )
     whole = await desk.backend.infill(request, CancellationToken())
     assert whole.stats.n_forwards > 2
+    desk.forget()
     for n_questions in range(8):
         response = await desk.backend.infill(request, CancelAfter(n_questions))
         assert response.stats.n_forwards <= n_questions
