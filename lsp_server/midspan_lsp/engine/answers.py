@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from midspan_lsp.documents import DocumentSnapshot
 from midspan_lsp.engine.outcome import Outcome, Silence
-from midspan_lsp.types import InfillStats
+from midspan_lsp.types import InfillRequest, InfillStats
 
 SIZE = 64
 SILENCE_LIFE_S = 5.0
@@ -32,6 +33,11 @@ class Place:
     prefix: str
     suffix: str
     knowledge: int = 0
+
+
+def place_of(request: InfillRequest, snapshot: DocumentSnapshot, knowledge: int = 0) -> Place:
+    """The place that a request is about."""
+    return Place(snapshot.uri, request.prefix, request.suffix, knowledge)
 
 
 @dataclass(frozen=True)
@@ -116,12 +122,18 @@ class Answers:
         return not is_silence or self._now_s() - answer.at_s < self._silence_life_s
 
 
+def typed_since(then: Place, now: Place) -> str | None:
+    """What was typed between two places, editors' own closing brackets aside; None if more than that has happened."""
+    then, now = _with_plain_ends(then), _with_plain_ends(now)
+    is_typed = then.uri == now.uri and now.prefix.startswith(then.prefix)
+    return now.prefix[len(then.prefix) :] if is_typed and _closers(then.suffix, now.suffix) is not None else None
+
+
 def _rest(outcome: Outcome, then: Place, now: Place) -> Outcome | None:
     """What is left of an outcome if all that has happened since is that a text of it was begun; None otherwise."""
-    closers = _closers(then.suffix, now.suffix)
-    if then.uri != now.uri or closers is None or not now.prefix.startswith(then.prefix):
+    typed, closers = typed_since(then, now), _closers(then.suffix, now.suffix)
+    if typed is None or closers is None:
         return None
-    typed = now.prefix[len(then.prefix) :]
     if not typed:
         return replace(outcome, stats=InfillStats()) if then == now else None
     found = (_begun(one, typed, closers, now.suffix) for one in (outcome, *outcome.others))

@@ -11,13 +11,14 @@ from midspan_lsp.backends.base import InfillBackend, ReportProgress
 from midspan_lsp.backends.notices import Notices
 from midspan_lsp.config import MemorySettings, Settings
 from midspan_lsp.documents import DocumentSnapshot
-from midspan_lsp.engine.answers import Answers, Place
+from midspan_lsp.engine.answers import place_of
 from midspan_lsp.engine.asking import reason_not_to_ask
 from midspan_lsp.engine.edits import end_of_edit
 from midspan_lsp.engine.feedback import Feedback
 from midspan_lsp.engine.filling import Filler
+from midspan_lsp.engine.known import Known
 from midspan_lsp.engine.late import LateAnswers
-from midspan_lsp.engine.latest import LatestWins, Running
+from midspan_lsp.engine.latest import LatestWins
 from midspan_lsp.engine.outcome import STOPPED, Outcome, Silence, Tally, suggestions
 from midspan_lsp.engine.pacing import Pace
 from midspan_lsp.engine.prefetch import QUIET_S, Prefetch
@@ -65,11 +66,10 @@ class Engine:
         self._settings = settings
         self._latest = LatestWins()
         self._filler = self._new_filler()
-        self._answers = Answers()
+        self._known = Known(self.tally)
         self._late = LateAnswers()
         self._pace = Pace()
         self._prefetch = Prefetch(backend, self.tally, quiet_s)
-        self._running = Running()
         self._texts: dict[str, str] = {}
 
     @property
@@ -98,8 +98,9 @@ class Engine:
         self._texts[snapshot.uri] = snapshot.text
         if before != snapshot.text:
             self._pace.edited()
+            offset = end_of_edit(before, snapshot.text)
+            self._known.carrier.typed(place_of(self._expect(snapshot, offset), snapshot))
             self._latest.cancel(snapshot.uri)
-            self._expect(snapshot, end_of_edit(before, snapshot.text))
         self.recall.changed(snapshot)
 
     def forget(self, uri: str) -> None:
@@ -107,7 +108,7 @@ class Engine:
         self._texts.pop(uri, None)
         self._prefetch.pause()
         self._latest.cancel(uri)
-        self._answers.forget(uri)
+        self._known.forget(uri)
         self.recall.closed(uri)
         validate.forget(uri)
 
@@ -152,8 +153,7 @@ class Engine:
     ) -> Outcome:
         """Fill the middle at a cursor to its end and judge it, whether or not an automatic request would show it.
 
-        Raises:
-            InfillError: the backend failed or is not ready.
+        Raises InfillError: the backend failed or is not ready.
         """
         request = request_at(snapshot, offset, self._settings)
         outcome = await self._filler.fill(request, snapshot, offset, token, on_step)
@@ -176,13 +176,12 @@ class Engine:
     async def apply(self, settings: Settings) -> bool:
         """Have other settings count, those of the backend, the model and its context excepted.
 
-        Returns:
-            whether the memory is another one: it is to be told again what is open.
+        Returns whether the memory is another one: it is to be told again what is open.
         """
         old = self._settings
         self._settings = replace(settings, backend=old.backend, model=old.model, context=old.context)
         self._latest.cancel_all()
-        self._answers = Answers()
+        self._known.clear()
         is_renewed = (settings.memory, settings.stats) != (old.memory, old.stats)
         if is_renewed:
             old_recall, self.recall = self.recall, self.recall.renewed(settings.memory, count=settings.stats.enabled)
@@ -194,6 +193,7 @@ class Engine:
     async def aclose(self) -> None:
         """End all requests, the memory and the backend."""
         self._latest.cancel_all()
+        self._known.clear()
         self._prefetch.pause()
         self._late.stop()
         await asyncio.gather(self.recall.aclose(), self.feedback.aclose(), self._backend.aclose())
@@ -202,10 +202,11 @@ class Engine:
         least = least_shown(self._settings.completion, Trigger.AUTOMATIC)
         return Filler(self._backend, self.recall, self.tally, least)
 
-    def _expect(self, snapshot: DocumentSnapshot, offset: int) -> None:
-        """Have the context of a likely request prepared."""
+    def _expect(self, snapshot: DocumentSnapshot, offset: int) -> InfillRequest:
+        """Have the context of a likely request prepared, which is returned."""
         request = request_at(snapshot, offset, self._settings)
         self._prefetch.expect(request, partial(self.recall.neighbour, snapshot, offset))
+        return request
 
     async def _answer(
         self,
@@ -219,32 +220,31 @@ class Engine:
         is_typed: bool = False,
     ) -> Outcome:
         """What is known of this place already, or else what the backend says; `is_typed`: once no key follows."""
-        knowledge, by_hand = self.recall.knowledge(snapshot.uri), trigger is Trigger.INVOKED
-        place = Place(snapshot.uri, request.prefix, request.suffix, knowledge)
+        by_hand, place = trigger is Trigger.INVOKED, place_of(request, snapshot, self.recall.knowledge(snapshot.uri))
         self.tally.n_requests += 1
-        if not by_hand and await self._running.ended(place) and token.cancelled():
-            return STOPPED
-        if known := self._answers.find(place, by_hand=by_hand):
-            outcome, is_begun = known
-            self.tally.n_typed_through += is_begun
-            self.tally.n_repeated += not is_begun
-            return outcome
-        if not by_hand and (silence := await reason_not_to_ask(request, snapshot, offset, self._settings.completion)):
-            return replace(STOPPED, silence=silence)
-        with self._running.started(place):
-            if is_typed:
-                await self._pace.wait(self._settings.completion, token)
-            if token.cancelled():
-                return STOPPED
-            self._prefetch.pause()
-            with self._pace.work(token):
-                outcome = await self._filler.fill(request, snapshot, offset, token, on_step)
-            is_cut = token.expired()
-            self._answers.add(place, outcome, by_hand=by_hand, is_cut=is_cut)
-            question = (request, snapshot, offset)
-            self._late.expect(outcome, question, self._filler, self._answers, place, by_hand=by_hand)
-        if outcome.silence is None:  # once, however often it is shown again
+        known = await self._known.find(place, token, by_hand=by_hand)
+        outcome, is_new = known or (STOPPED, True)
+        if known is None:
+            if not by_hand and (why := await reason_not_to_ask(request, snapshot, offset, self._settings.completion)):
+                return replace(STOPPED, silence=why)
+
+            async def work(token: CancellationToken, on_step: StepObserver | None) -> Outcome:
+                self._prefetch.pause()
+                with self._pace.work(token):
+                    outcome = await self._filler.fill(request, snapshot, offset, token, on_step)
+                answers, question = self._known.answers, (request, snapshot, offset)
+                answers.add(place, outcome, by_hand=by_hand, is_cut=token.expired())
+                self._late.expect(outcome, question, self._filler, answers, place, by_hand=by_hand)
+                return outcome
+
+            with self._known.running.started(place):
+                if is_typed:
+                    await self._pace.wait(self._settings.completion, token)
+                if token.cancelled():
+                    return STOPPED
+                outcome = await (self._known.carrier.run(place, token, work) if is_typed else work(token, on_step))
+            if token.expired() and not token.cancelled():  # what it lacked is made up for
+                self._expect(snapshot, offset)
+        if is_new and outcome.silence is None:  # once, however often it is shown again
             self.recall.shown(snapshot, from_project=outcome.source is not None)
-        if is_cut and not token.cancelled():  # what it lacked is made up for
-            self._expect(snapshot, offset)
         return outcome
