@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -32,6 +33,7 @@ class Constraints:
         self._ends = torch.tensor([config.end_id])
         blank = [index for index in range(config.vocab_size) if self._begins_with_break(index)]
         self._ends_of_line = torch.tensor([config.end_id, *blank])
+        self._agreeing = lru_cache(maxsize=64)(self._find_agreeing)  # half of all tokens begin with a space
 
     def apply(self, logits_MV: Tensor, slots: Sequence[int], banned: Mapping[int, frozenset[int]], heal: bytes) -> None:
         """Ban in place; row m belongs to the m-th of `slots`; `heal` binds the first row."""
@@ -40,7 +42,7 @@ class Constraints:
             if slot in banned:
                 logits_MV[row, torch.tensor(sorted(banned[slot]))] = _NEVER
         if heal:
-            agreeing = torch.tensor([*self._tokenizer.agreeing(heal), *self._signals], dtype=torch.long)
+            agreeing = self._agreeing(heal)
             kept = logits_MV[0, agreeing]
             logits_MV[0] = _NEVER
             logits_MV[0, agreeing] = kept
@@ -67,6 +69,9 @@ class Constraints:
     def is_longer(self, token_id: int, heal: bytes) -> bool:
         """Whether a token says more than what it heals."""
         return len(self._tokenizer.token_bytes(token_id)) > len(heal)
+
+    def _find_agreeing(self, heal: bytes) -> Tensor:
+        return torch.tensor([*self._tokenizer.agreeing(heal), *self._signals], dtype=torch.long)
 
     def _begins_with_break(self, token_id: int) -> bool:
         return self._tokenizer.token_bytes(token_id).lstrip(b" \t").startswith((b"\n", b"\r"))
