@@ -6,7 +6,9 @@ A folder holds `config.json`, `tokenizer.json`, `trunk.safetensors` and, unless 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,6 +26,8 @@ from midspan_model.linears import PackedLinear, Packing, best_packing
 from midspan_model.lora import MergedState, merged_state
 from midspan_model.machine import best_dtype
 from midspan_model.tokenizer import Tokenizer
+
+_PACKING_THREADS = max(1, min(4, os.cpu_count() or 1))
 
 
 def load_infiller(
@@ -98,12 +102,17 @@ def _build_packed(
         transformer = Transformer(model)
     if unlike := transformer.state_dict().keys() ^ state.keys():
         raise WeightsError(f"the weights do not fit the model's shape: {', '.join(sorted(unlike)[:4])}")
-    for name, module in list(transformer.named_modules()):
-        if isinstance(module, nn.Linear):
-            weight = state[f"{name}.weight"]
-            if weight.shape != module.weight.shape:
-                raise WeightsError(f"the weights do not fit the model's shape: {name}")
-            transformer.set_submodule(name, linear(weight))
+
+    def pack(name: str, module: nn.Linear) -> nn.Module:
+        weight = state[f"{name}.weight"]
+        if weight.shape != module.weight.shape:
+            raise WeightsError(f"the weights do not fit the model's shape: {name}")
+        return linear(weight)
+
+    linears = {name: module for name, module in transformer.named_modules() if isinstance(module, nn.Linear)}
+    with ThreadPoolExecutor(_PACKING_THREADS) as pool:  # packing is slow, and waits for no other
+        for name, packed in zip(linears, pool.map(pack, *zip(*linears.items(), strict=True)), strict=True):
+            transformer.set_submodule(name, packed)
     others = transformer.state_dict().keys() - {"embedding.weight"}
     return _load(transformer, {**{name: state[name].float() for name in others}, "embedding.weight": embedding})
 
@@ -145,7 +154,8 @@ def read_state(path: Path) -> dict[str, Tensor]:
     Raises:
         WeightsError: it is missing or damaged.
     """
-    return dict(StateFile(path))
+    with _open(path) as file:
+        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (it is no mapping)
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -95,3 +97,18 @@ def test_packed_weights_of_another_shape_are_refused(tiny_checkpoint: Path) -> N
     for model in (replace(MODEL, n_layers=3), replace(MODEL, n_layers=1), replace(MODEL, ffn_width=60)):
         with pytest.raises(WeightsError, match="do not fit"):
             build_packed(model, state, adapter, packing)
+
+
+@pytest.mark.parametrize("dtype", ["None", "torch.float32"])
+def test_loading_does_not_import_a_compiler(tiny_checkpoint: Path, dtype: str) -> None:
+    """Random weights on the meta device would have torch import its own, and sympy: seconds, and 60 MB."""
+    script = (
+        "import sys, torch\n"
+        "from pathlib import Path\n"
+        "from midspan_model.checkpoints import load_infiller\n"
+        "from midspan_model.config import DenoiseConfig\n"
+        f"load_infiller(Path({str(tiny_checkpoint)!r}), DenoiseConfig(), dtype={dtype})\n"
+        "print(sorted({'sympy', 'torch._dynamo', 'torch._inductor'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
