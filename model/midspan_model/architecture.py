@@ -20,24 +20,6 @@ from midspan_model.kv_cache import ContextCache
 from midspan_model.token_tree import TokenTree
 
 
-class Linear(nn.Linear):
-    """Without random weights where it only stands for those to come."""
-
-    def reset_parameters(self) -> None:
-        """Random weights, but not on the meta device: there torch would import its compiler first, for seconds."""
-        if not self.weight.is_meta:
-            super().reset_parameters()
-
-
-class Embedding(nn.Embedding):
-    """The same."""
-
-    def reset_parameters(self) -> None:
-        """As `Linear`'s."""
-        if not self.weight.is_meta:
-            super().reset_parameters()
-
-
 class Layer(nn.Module):
     """One decoder layer; query, key and value, and gate and up, are fused by rows in that order."""
 
@@ -46,11 +28,11 @@ class Layer(nn.Module):
         c = config
         self.heads = (c.n_kv_heads, c.n_heads // c.n_kv_heads, c.head_dim)
         self.attention_norm = nn.RMSNorm(c.width, c.norm_eps)
-        self.qkv = Linear(c.width, (c.n_heads + 2 * c.n_kv_heads) * c.head_dim, bias=False)
-        self.out = Linear(c.n_heads * c.head_dim, c.width, bias=False)
+        self.qkv = nn.Linear(c.width, (c.n_heads + 2 * c.n_kv_heads) * c.head_dim, bias=False)
+        self.out = nn.Linear(c.n_heads * c.head_dim, c.width, bias=False)
         self.ffn_norm = nn.RMSNorm(c.width, c.norm_eps)
-        self.gate_up = Linear(c.width, 2 * c.ffn_width, bias=False)
-        self.down = Linear(c.ffn_width, c.width, bias=False)
+        self.gate_up = nn.Linear(c.width, 2 * c.ffn_width, bias=False)
+        self.down = nn.Linear(c.ffn_width, c.width, bias=False)
 
     def project(self, x_TC: Tensor, rope: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
         """Queries (H, G * T, D), keys and values (H, T, D); a head's query groups lie one behind the other."""
@@ -97,7 +79,7 @@ class Transformer(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.config = config
-        self.embedding = Embedding(config.vocab_size, config.width)
+        self.embedding = nn.Embedding(config.vocab_size, config.width)
         self.mask_embedding = nn.Parameter(torch.zeros(config.width))
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.n_layers))
         self.norm = nn.RMSNorm(config.width, config.norm_eps)
