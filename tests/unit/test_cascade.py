@@ -61,9 +61,14 @@ class Scripted:
         stopped, loop = asyncio.Event(), asyncio.get_running_loop()
         token.when_cancelled(lambda: loop.call_soon_threadsafe(stopped.set))
         waiting = [asyncio.create_task(self.gate.wait()), asyncio.create_task(stopped.wait())]
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        for task in waiting:
-            task.cancel()
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            self.n_cancelled += 1
+            raise
+        finally:
+            for task in waiting:
+                task.cancel()
         if token.cancelled():
             self.n_cancelled += 1
             return InfillResponse()
