@@ -36,13 +36,17 @@ def _not_last(node: Node, _source: bytes) -> Node | None:
 
 
 def _said_again(node: Node, source: bytes) -> Node | None:
-    """Refuses a key or table whose name a sibling before it has."""
+    """Refuses a key or table whose name another one beside it has; each table of an array has its own."""
     parent = node.parent
     if parent is None or not node.named_children:
         return None
     name = _name(node, source)
-    before = (child for child in parent.named_children if child.start_byte < node.start_byte)
-    return node if any(child.type == node.type and _name(child, source) == name for child in before) else None
+    for child in parent.named_children:
+        if child.type == "table_array_element" and name.startswith(_name(child, source) + b"."):
+            return None
+        if child.type == node.type and child.id != node.id and _name(child, source) == name:
+            return node
+    return None
 
 
 def _name(node: Node, source: bytes) -> bytes:
@@ -84,6 +88,14 @@ def _at_top(node: Node, _source: bytes) -> Node | None:
         return None
     parts = [child.type for child in node.named_children]
     return None if node.type == "expression_statement" and parts == ["call_expression"] else node
+
+
+def _at_top_of_package(node: Node, _source: bytes) -> Node | None:
+    """Refuses an expression that stands in no definition, but not in a script: that has no package."""
+    parent = node.parent
+    if parent is None or parent.type != "compilation_unit" or node.has_error:
+        return None
+    return node if any(child.type == "package_clause" for child in parent.named_children) else None
 
 
 def _empty(node: Node, _source: bytes) -> Node | None:
@@ -145,6 +157,10 @@ class Rules:
 
 _STATEMENTS = [f"{word}_statement" for word in ("expression", "if", "for", "while", "do", "return", "switch")]
 _TOP = dict.fromkeys(_STATEMENTS, _at_top)
+_EXPRESSIONS = [
+    f"{word}_expression"
+    for word in ("call", "field", "if", "for", "while", "match", "infix", "postfix", "prefix", "assignment", "instance")
+]
 _TRY = {"try_statement": _without("catch_clause", "finally_clause")}
 _LOOPS = ("for_statement", "while_statement")
 _SCRIPT = Rules(
@@ -199,5 +215,8 @@ RULES: dict[str, Rules] = {
     ),
     "toml": Rules(wrong={"pair": _said_again, "table": _said_again}),
     "html": Rules(wrong={"erroneous_end_tag": _always}),
+    "scala": Rules(
+        wrong=dict.fromkeys([*_EXPRESSIONS, "identifier", "operator_identifier", "string"], _at_top_of_package)
+    ),
     "rust": Rules(wrong={"expression_statement": _at_top, "let_declaration": _at_top}),
 }

@@ -44,7 +44,9 @@ def new_rule_faults(hole: Hole, after: Filled, limit: TimeLimit) -> RuleFaults:
 
     def new(now: list[ByteRange], then: list[ByteRange]) -> list[ByteRange]:
         starts = {hole.carried(fault, after.middle).start for fault in then}
-        return [fault for fault in now if fault.start not in starts]
+        found = [fault for fault in now if fault.start not in starts]
+        own = [fault for fault in found if fault.start < after.middle.end and fault.end > after.middle.start]
+        return own or found  # what is wrong elsewhere is so for the middle's sake
 
     return RuleFaults(new(found.wrong, before.wrong), new(found.unfinished, before.unfinished))
 

@@ -69,6 +69,11 @@ class Hole:
         """What stands behind it."""
         return self.source[self.old.end :]
 
+    @property
+    def unfilled(self) -> Filled:
+        """The document as it is."""
+        return Filled(self.source, self.tree, self.old, self.old)
+
     def fill(self, new: bytes, limit: TimeLimit) -> Filled:
         """The document with `new` in place of what is there."""
         source = self.head + new + self.tail
