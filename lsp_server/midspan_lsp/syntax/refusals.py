@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -147,6 +148,17 @@ def _plain_expression(node: Node, source: bytes) -> Node | None:
     return None if node.has_error or any(sign in text for sign in b"'$[") else node
 
 
+def _select_twice(node: Node, source: bytes) -> Node | None:
+    """Refuses a column that is called select behind the keyword, where its own begins with a comment or line."""
+    before = source[max(0, node.start_byte - _MOST_BETWEEN) : node.start_byte]
+    is_word = source[node.start_byte : node.end_byte].lower() == b"select"
+    return node if is_word and _BEHIND_SELECT.search(before) else None
+
+
+_MOST_BETWEEN = 400
+_BEHIND_SELECT = re.compile(rb"\bselect(?:\s|--[^\n]*\n)+$", re.IGNORECASE)
+
+
 @dataclass(frozen=True)
 class Rules:
     """What a language refuses, by kind of node: whatever follows, or if nothing more follows."""
@@ -213,6 +225,7 @@ RULES: dict[str, Rules] = {
             "return_statement": _not_last,
         }
     ),
+    "sql": Rules(wrong={"identifier": _select_twice}),
     "toml": Rules(wrong={"pair": _said_again, "table": _said_again}),
     "html": Rules(wrong={"erroneous_end_tag": _always}),
     "scala": Rules(

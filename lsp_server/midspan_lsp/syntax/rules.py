@@ -17,7 +17,7 @@ from midspan_lsp.syntax.refusals import RULES
 from midspan_lsp.syntax.trees import ByteRange, Filled, Hole, walk
 
 # up to the end of the next line that is neither blank nor a comment
-_UP_TO_NEXT_CODE = re.compile(rb"[^\n]*(?:\n\s*(?:#|//)[^\n]*|\n[ \t\r\f]*(?=\n))*(?:\n[^\n]*)?")
+_UP_TO_NEXT_CODE = re.compile(rb"[^\n]*(?:\n\s*(?:#|//|--)[^\n]*|\n[ \t\r\f]*(?=\n))*(?:\n[^\n]*)?")
 
 
 @dataclass
