@@ -20,7 +20,7 @@ from midspan_lsp.syntax.rules import new_rule_faults, unfinished_before
 from midspan_lsp.syntax.stumbles import read, stumbles
 from midspan_lsp.syntax.surroundings import hole_in
 from midspan_lsp.syntax.texts import moved_texts, stray_closers, swallowed
-from midspan_lsp.syntax.trees import ByteRange, Filled, Hole, faults, leaves
+from midspan_lsp.syntax.trees import ByteRange, Filled, Hole, faults, leaves, spans_of
 from midspan_lsp.types import Span, SyntaxReport, Verdict
 
 DOCUMENT_TIME_LIMIT_S = 1.5
@@ -65,7 +65,7 @@ def validate(text_before: str, replace: Span, middle: str, language_id: str, uri
         return SyntaxReport(Verdict.NO_OPINION)
     if not found:
         return SyntaxReport(Verdict.VALID)
-    return SyntaxReport(Verdict.BROKEN, _spans_of_middle(found, hole.old.start, new))
+    return SyntaxReport(Verdict.BROKEN, spans_of(found, hole.old.start, new))
 
 
 def hole_at(text: str, place: Span, language_id: str, uri: str = "") -> Hole | None:
@@ -120,7 +120,7 @@ def _new_faults(hole: Hole, new: bytes, limit: TimeLimit) -> list[ByteRange]:
             return taken
     strayed = _strayed_faults(hole, after, limit)
     if not (whole or near or strayed):
-        return []  # what is broken is broken elsewhere, as before
+        return _own_closer(hole, new, after.middle, limit)  # what is broken is broken elsewhere, as before
     found = _first_stumble(hole, new, after.middle, limit) or _open_bracket(after.tree, after.middle, limit)
     if whole:
         is_own = any(fault.start < after.middle.end for fault in found)
@@ -182,6 +182,14 @@ def _first_stumble(hole: Hole, new: bytes, middle: ByteRange, limit: TimeLimit) 
     return sorted(found + quotes)[:1]
 
 
+def _own_closer(hole: Hole, new: bytes, middle: ByteRange, limit: TimeLimit) -> list[ByteRange]:
+    """The middle's first stumble, if it closes a bracket that nobody has opened and all before is sound."""
+    found = [] if faults(hole.tree, limit, ByteRange(0, middle.start)) else _first_stumble(hole, new, middle, limit)
+    source = hole.head + new
+    closers = [token for token in found if source[token.start : token.end].decode(errors="replace") in _OPENERS]
+    return [] if closers and _is_mere_text(hole, new, limit) else closers
+
+
 def _was_stumble(hole: Hole, new: bytes, token: ByteRange, limit: TimeLimit) -> bool:
     """True if the parser stumbled over this token without the middle too."""
     begin, end = hole.old.start, hole.old.start + len(new)
@@ -233,16 +241,3 @@ def _is_mere_text(hole: Hole, new: bytes, limit: TimeLimit) -> bool:
         for closer in map(encode, text_closers(hole.language_id))
         if closer not in new and closer[::-1] in hole.head  # what opens a text mirrors what closes it
     )
-
-
-def _spans_of_middle(found: list[ByteRange], begin: int, new: bytes) -> tuple[Span, ...]:
-    """Ranges of the whole as code points of the middle, clamped to it."""
-    n_bytes = len(new)
-    edges = [[min(max(edge - begin, 0), n_bytes) for edge in byte_range] for byte_range in found]
-    spans = {Span(_n_code_points(new[:start]), _n_code_points(new[:end])) for start, end in edges}
-    return tuple(sorted(spans, key=lambda span: (span.start, span.end)))
-
-
-def _n_code_points(encoded: bytes) -> int:
-    """Counts first bytes, so also where the parser cut within a character."""
-    return sum(byte & 0xC0 != 0x80 for byte in encoded)
