@@ -13,7 +13,7 @@ from tree_sitter import Tree
 
 from midspan_lsp.syntax.layout import misplaced
 from midspan_lsp.syntax.parsing import TimeLimit
-from midspan_lsp.syntax.refusals import RULES
+from midspan_lsp.syntax.refusal_table import RULES
 from midspan_lsp.syntax.trees import ByteRange, Filled, Hole, walk
 
 # up to the end of the next line that is neither blank nor a comment
@@ -37,10 +37,16 @@ def new_rule_faults(hole: Hole, after: Filled, limit: TimeLimit) -> RuleFaults:
     """The faults around the middle that the document did not have."""
     if hole.language_id not in RULES:
         return RuleFaults()
-    found = _rule_faults(hole.language_id, after.source, after.tree, after.middle, limit)
+    place, old = after.middle, hole.old
+    closers = RULES[hole.language_id].closers
+    if any(closer in after.source[place.start : place.end] for closer in closers):
+        # what it has ended wrongly may show at the very end
+        shift = after.middle.end - hole.old.end
+        place, old = after.changed, ByteRange(after.changed.start, max(after.changed.end - shift, old.end))
+    found = _rule_faults(hole.language_id, after.source, after.tree, place, limit)
     if not (found.wrong or found.unfinished):
         return found
-    before = _rule_faults(hole.language_id, hole.source, hole.tree, hole.old, limit)
+    before = _rule_faults(hole.language_id, hole.source, hole.tree, old, limit)
 
     def new(now: list[ByteRange], then: list[ByteRange]) -> list[ByteRange]:
         starts = {hole.carried(fault, after.middle).start for fault in then}
