@@ -37,13 +37,13 @@ def new_rule_faults(hole: Hole, after: Filled, limit: TimeLimit) -> RuleFaults:
     """The faults around the middle that the document did not have."""
     if hole.language_id not in RULES:
         return RuleFaults()
-    place, old = after.middle, hole.old
+    found, old = _rule_faults(hole.language_id, after.source, after.tree, after.middle, limit), hole.old
     closers = RULES[hole.language_id].closers
-    if any(closer in after.source[place.start : place.end] for closer in closers):
-        # what it has ended wrongly may show at the very end
-        shift = after.middle.end - hole.old.end
-        place, old = after.changed, ByteRange(after.changed.start, max(after.changed.end - shift, old.end))
-    found = _rule_faults(hole.language_id, after.source, after.tree, place, limit)
+    if not found.wrong and any(closer in after.source[after.middle.start : after.middle.end] for closer in closers):
+        # what it has ended wrongly may show at the very end; but something else may be missing there
+        old = ByteRange(after.changed.start, max(after.changed.end - after.middle.end + old.end, old.end))
+        far = _rule_faults(hole.language_id, after.source, after.tree, after.changed, limit)
+        found.unfinished += far.wrong
     if not (found.wrong or found.unfinished):
         return found
     before = _rule_faults(hole.language_id, hole.source, hole.tree, old, limit)
@@ -54,7 +54,7 @@ def new_rule_faults(hole: Hole, after: Filled, limit: TimeLimit) -> RuleFaults:
         own = [fault for fault in found if fault.start < after.middle.end and fault.end > after.middle.start]
         return own or found  # what is wrong elsewhere is so for the middle's sake
 
-    return RuleFaults(new(found.wrong, before.wrong), new(found.unfinished, before.unfinished))
+    return RuleFaults(new(found.wrong, before.wrong), new(found.unfinished, before.wrong + before.unfinished))
 
 
 def unfinished_before(hole: Hole, limit: TimeLimit) -> list[ByteRange]:
