@@ -78,7 +78,11 @@ RULES: dict[str, Rules] = {
     "typescriptreact": _SCRIPT,
     "java": Rules(wrong=_TOP, unfinished={**_TRY, "modifiers": access_within("local_variable_declaration")}),
     "csharp": Rules(
-        unfinished={**_TRY, "modifier": access_within("local_declaration_statement", "local_function_statement")}
+        unfinished={
+            **_TRY,
+            "modifier": access_within("local_declaration_statement", "local_function_statement"),
+            "identifier": reserved(b"return", b"throw", b"if", b"else", b"for", b"foreach", b"while", b"switch"),
+        }
     ),
     "php": Rules(wrong={"namespace_use_declaration": same_again}),
     "c": Rules(wrong=_TOP),
