@@ -156,7 +156,10 @@ async def ask(hole: Hole, engine: Engine, backend: StoredDrafts, *, by_hand: boo
         "n_forwards": outcome.stats.n_forwards,
         "silence": outcome.silence and outcome.silence.value,
         "elapsed_ms": elapsed_ms,
-        "rounds": [{"n_forwards": one.stats.n_forwards, "ms": one.stats.elapsed_ms} for one in rounds],
+        "rounds": [
+            {"n_forwards": one.stats.n_forwards, "ms": one.stats.elapsed_ms, "processor_ms": one.processor_ms}
+            for one in rounds
+        ],
         **chosen_from,
     }
 

@@ -18,6 +18,7 @@ from midspan_lsp.syntax.refusals import (
     in_a_body,
     not_first,
     not_last,
+    of_nothing,
     outside,
     plain_expression,
     reserved,
@@ -119,5 +120,7 @@ RULES: dict[str, Rules] = {
         wrong=dict.fromkeys([*_EXPRESSIONS, "identifier", "operator_identifier", "string"], at_top_of_package),
         unfinished={"access_modifier": access_within("block")},
     ),
-    "rust": Rules(wrong={"expression_statement": at_top, "let_declaration": at_top}),
+    "rust": Rules(
+        wrong={"expression_statement": at_top, "let_declaration": at_top}, unfinished={"attribute_item": of_nothing}
+    ),
 }

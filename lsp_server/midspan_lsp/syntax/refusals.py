@@ -35,6 +35,14 @@ def not_last(node: Node, _source: bytes) -> Node | None:
     return node if behind is not None and behind.type != "comment" else None
 
 
+def of_nothing(node: Node, _source: bytes) -> Node | None:
+    """Refuses an attribute behind which nothing stands that could have it."""
+    behind = node.next_named_sibling
+    while behind is not None and (behind.type == node.type or "comment" in behind.type):
+        behind = behind.next_named_sibling
+    return node if behind is None else None
+
+
 def said_again(node: Node, source: bytes) -> Node | None:
     """Refuses a key or table whose name another one beside it has; each table of an array has its own."""
     parent = node.parent
