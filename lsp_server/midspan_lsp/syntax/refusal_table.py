@@ -88,7 +88,7 @@ RULES: dict[str, Rules] = {
     "php": Rules(wrong={"namespace_use_declaration": same_again}),
     "c": Rules(wrong=_TOP),
     "cpp": Rules(wrong={**_TOP, "field_initializer_list": in_a_body}),
-    "haskell": Rules(unfinished={"top_splice": plain_expression}),
+    "haskell": Rules(wrong={"variable": reserved(b"default")}, unfinished={"top_splice": plain_expression}),
     "go": Rules(
         wrong={
             "block": brace_on_next_line,
