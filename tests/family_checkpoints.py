@@ -281,10 +281,12 @@ def sdar(folder: Path) -> Path:
 
 
 def stable_diffcoder(folder: Path) -> Path:
-    """Stable-DiffCoder: Seed-Coder's `config.json` and tokens."""
+    """Stable-DiffCoder, instructed: Seed-Coder's `config.json` and tokens, and the name of a class."""
     fim = ["<[fim-prefix]>", "<[fim-suffix]>", "<[fim-middle]>"]
     write_tokenizer_json(folder, ["<[begin▁of▁sentence]>", "<[end▁of▁sentence]>", "<[MASK_TOKEN]>", *fim])
-    config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", **_SHAPE, "eos_token_id": id_after_words(1)}
+    names = {"AutoModelForCausalLM": "modeling_seed_diffcoder.SeedDiffcoderForCausalLM"}
+    config = {"architectures": ["LlamaForCausalLM"], "auto_map": names, "model_type": "llama", **_SHAPE}
+    config["eos_token_id"] = id_after_words(1)
     return _write(folder, config, qwen_state(_SHAPE, bias=False, head_norms=False))
 
 

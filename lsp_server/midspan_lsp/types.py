@@ -68,6 +68,8 @@ class Proposal:
 class Draft:
     """An earlier middle of the same request, some of whose slots are to be denoised again.
 
+    With none of them masked it is only to be told how likely the middle is.
+
     Attributes:
         token_ids: the backend's tokens of the draft.
         confidences: with which they were committed.

@@ -17,7 +17,7 @@ from midspan_model.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class Draft:
-    """An earlier middle to mend.
+    """An earlier middle to mend; with nothing masked it is only scored.
 
     Attributes:
         token_ids: its tokens.

@@ -9,13 +9,13 @@ Shapes: T tokens of the block, V vocabulary.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import accumulate
 
 import torch
 from midspan_model.context_encoding import Cost, encode_context
 from midspan_model.denoising import policies
 from midspan_model.denoising.block import Block
+from midspan_model.denoising.choosing import Committing
 from midspan_model.denoising.loop import denoise
 from midspan_model.infilling import Infiller
 from midspan_model.questions import Question
@@ -91,7 +91,8 @@ class TwoHoles:
             return None
         n_breaks = tokens.count(constraints.mask_id) + self._between.count("\n")
         block = Block(tokens, [1.0] * len(tokens), constraints, heal=healed, max_lines=n_breaks + 1, banned=banned)
-        denoise(self._forward, block, partial(policy, threshold=self._infiller.config.threshold), Never())
+        threshold = self._infiller.config.threshold
+        denoise(self._forward, block, Committing(lambda seen: policy(seen.confidence_M, threshold)), Never())
         first, last = self._spell(block.tokens[1 : 1 + n_first]), self._spell(block.tokens[1 + second :])
         if block.masked or not first.startswith(healed) or not last.startswith(lead):
             return None

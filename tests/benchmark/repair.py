@@ -1,8 +1,8 @@
 """What the syntax gate's mending is worth with the model's own answers: `python tests/benchmark/repair.py FOLDER...`
 
 Each folder is a project whose text is at hand, as in an editor. Holes are cut from its code files, evenly over the
-languages, and asked through the whole engine; everything counts, also what would be too unsure to be shown. Each
-answer is put into its file and, where the language has a second parser here, judged by that. Files that the second
+languages, and asked through the whole engine; everything counts, also what would be too unsure to be shown. At last
+each answer is put into its file and, where the language has a second parser here, judged by that. Files that the second
 parser refuses as they are count without it.
 
 The work folder keeps what the model drafted at first and each hole's result: a run goes on where the last one ended,
@@ -34,7 +34,7 @@ from midspan_lsp.engine.recall import Recall
 from midspan_lsp.memory.memory import ProjectMemory
 from midspan_lsp.types import CancellationToken, Trigger
 from repair_figures import print_figures, was_broken
-from second_parsers import CHECKS
+from second_opinions import SecondOpinions
 from stored_drafts import StoredDrafts
 
 _HOLES_PER_FILE = 4
@@ -90,7 +90,9 @@ def main() -> None:
         broken = [Hole(**one["hole"]) for one in _read(results) if was_broken(one)]
         if not asyncio.run(ask_holes(given, broken, rounds, rounds_only=True)):
             return
-    print_figures(_read(results), _read(rounds), given.work)
+    opinions, found = SecondOpinions(given.work / "opinions.jsonl"), _read(results)
+    if given.figures or opinions.form(found, given.seconds):
+        print_figures(opinions.added_to(found), _read(rounds), given.work)
 
 
 async def ask_holes(given: argparse.Namespace, holes: list[Hole], results: Path, *, rounds_only: bool = False) -> bool:
@@ -140,12 +142,7 @@ async def ask(hole: Hole, engine: Engine, backend: StoredDrafts, *, by_hand: boo
         backend.calls.clear()
         shown = await engine.complete(document, hole.start, Trigger.INVOKED, CancellationToken())
         n_forwards = sum(call.stats.n_forwards for call in backend.calls)
-        opinions = [_second_opinion(hole, text, one.text) for one in shown]
-        chosen_from = {
-            "choices": [one.text for one in shown],
-            "choices_added": [one.text for one, said in zip(shown, opinions, strict=True) if said["was_sound"]],
-            "n_forwards_by_hand": n_forwards,
-        }
+        chosen_from = {"choices": [one.text for one in shown], "n_forwards_by_hand": n_forwards}
     engine.forget(document.uri)
     return {
         "hole": asdict(hole),
@@ -159,22 +156,12 @@ async def ask(hole: Hole, engine: Engine, backend: StoredDrafts, *, by_hand: boo
         "n_forwards": outcome.stats.n_forwards,
         "silence": outcome.silence and outcome.silence.value,
         "elapsed_ms": elapsed_ms,
-        "rounds": [{"n_forwards": one.stats.n_forwards, "ms": one.stats.elapsed_ms} for one in rounds],
+        "rounds": [
+            {"n_forwards": one.stats.n_forwards, "ms": one.stats.elapsed_ms, "processor_ms": one.processor_ms}
+            for one in rounds
+        ],
         **chosen_from,
-        **_second_opinion(hole, text, outcome.text if outcome.silence is None else ""),
     }
-
-
-def _second_opinion(hole: Hole, text: str, answer: str) -> dict[str, object]:
-    """What the second parser says of the file with the answer: whether it is sound, and whether it was without."""
-    sound, path = CHECKS.get(hole.language), Path(hole.path)
-    wanted = text[hole.start : hole.end]
-    if sound is None or not answer or not sound(text, path):
-        return {"sound": None, "was_sound": None}
-    head, tail = text[: hole.start], text[hole.end :]
-    if answer == wanted or sound(head + answer + tail, path):
-        return {"sound": True, "was_sound": None}
-    return {"sound": False, "was_sound": any(sound(head + name + tail, path) for name in ("", "x"))}
 
 
 async def _recall(root: Path, stores: Path) -> Recall:
@@ -187,13 +174,13 @@ async def _recall(root: Path, stores: Path) -> Recall:
 def _holes(folders: list[Path], n: int, seed: int, languages: list[str] | None) -> Iterator[Hole]:
     """Holes of all languages in turns, project by project within a turn."""
     rng = random.Random(seed)
-    by_language: dict[str, list[Hole]] = {}
+    by_language: dict[str, dict[Hole, None]] = {}
     files = [(root, name, path) for root in folders for name, paths in code_files([root]).items() for path in paths]
     rng.shuffle(files)
     wanted = sorted({name for _, name, _ in files if not languages or name in languages})
     n_each = max(1, n // len(wanted))
     for root, name, path in files:
-        found = by_language.setdefault(name, [])
+        found = by_language.setdefault(name, {})
         if name not in wanted or len(found) >= n_each:
             continue
         try:
@@ -201,17 +188,18 @@ def _holes(folders: list[Path], n: int, seed: int, languages: list[str] | None) 
         except UnicodeDecodeError:
             continue
         for span in filter(None, (cut_hole(text, rng, _MORE_LINES) for _ in range(_HOLES_PER_FILE))):
-            found.append(Hole(name, str(root), str(path), span.start, span.end))
+            found[Hole(name, str(root), str(path), span.start, span.end)] = None
     n_turns = -(-n_each // 20)
     for turn in range(n_turns):
-        several = [hole for name in wanted for hole in by_language[name][:n_each][20 * turn : 20 * (turn + 1)]]
+        several = [hole for name in wanted for hole in [*by_language[name]][:n_each][20 * turn : 20 * (turn + 1)]]
         yield from sorted(several, key=lambda hole: (hole.root, hole.path, hole.start))
 
 
 def _read(results: Path) -> list[dict[str, Any]]:
     if not results.exists():
         return []
-    return [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
+    found = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
+    return list({json.dumps(one["hole"]): one for one in found}.values())
 
 
 if __name__ == "__main__":

@@ -53,9 +53,10 @@ def _rounds(broken: float, rounds: Sequence[Result], folder: Path) -> None:
     for number in range(MOST_ROUNDS):
         some = [one["rounds"][number] for one in rounds if len(one["rounds"]) > number]
         if some:
-            n_forwards, ms = mean(one["n_forwards"] for one in some), mean(one["ms"] for one in some)
-            n_valid_now = by_number[number + 1] - by_number[number]
-            print(f"  round {number + 1}: {len(some)}, valid {n_valid_now}, {n_forwards:.1f} forwards, {ms:.0f} ms")
+            n_forwards, n_valid_now = mean(one["n_forwards"] for one in some), by_number[number + 1] - by_number[number]
+            busy_ms = [one["processor_ms"] for one in some if "processor_ms" in one]
+            spent = f", {mean(busy_ms):.0f} ms of the processor (of {len(busy_ms)})" if busy_ms else ""
+            print(f"  round {number + 1}: {len(some)}, valid {n_valid_now}, {n_forwards:.1f} forwards{spent}")
     _draw(shares, folder / "repair.png")
 
 

@@ -1,16 +1,27 @@
-"""Second parsers: the languages' own, or another that is no tree-sitter, where one is installed."""
+"""Second parsers: the languages' own, or another that is no tree-sitter, where one is installed.
+
+Those of npm (`typescript` 5, `css-tree`, `parse5`) are looked for where `NODE_PATH` leads, Kotlin's compiler where
+`KOTLIN_COMPILER` does (the `lib` folder of npm's `kotlin-compiler`), SQL's is `sqlglot` of PyPI. Swift has none in
+these, and any text is Markdown. `parse5` tells errors of tokens only, not of tags that nobody closes, as the standard
+has it. In SQL a template's values stand for names; what servers know that `sqlglot` does not is not judged, as it
+refuses the file as it is.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
+import os
 import re
 import subprocess
 import tempfile
 import tomllib
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from shutil import which
+from typing import Any
 
 from midspan_lsp.syntax.languages import parser_for
 
@@ -37,7 +48,7 @@ def _by_command(*command: str, ending: str = "", refused: str = "", headers: boo
             near = [one for above in path.resolve().parents[:3] for one in (above, above / "include")]
             options = [f"-I{one}" for one in near] if headers else []
             whole = [*command, *options, str(copy)]
-            done = subprocess.run(whole, capture_output=True, text=True, check=False, errors="replace")
+            done = subprocess.run(whole, capture_output=True, text=True, check=False, errors="replace", cwd=folder)
         return re.search(refused, done.stderr + done.stdout) is None if refused else done.returncode == 0
 
     return sound
@@ -86,6 +97,50 @@ def _yaml() -> Sound | None:
     return sound
 
 
+# Jinja's, and commands of psql
+_OF_TEMPLATES = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|(?m:^\\\w[^\n]*$)", re.DOTALL)
+
+
+def _sql() -> Sound | None:
+    try:
+        import sqlglot
+    except ImportError:
+        return None
+    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
+
+    def sound(text: str, _path: Path) -> bool:
+        plain = _OF_TEMPLATES.sub(lambda found: "x" if found[0].startswith("{{") else "", text)
+        return any(map(partial(_parses, sqlglot, plain), ("postgres", "mysql", "sqlite")))
+
+    return sound
+
+
+def _parses(sqlglot: Any, text: str, dialect: str) -> bool:
+    """Whether each statement is one: what the parser does not know it takes for a command, with a warning."""
+    try:
+        statements = sqlglot.parse(text, read=dialect)
+    except sqlglot.errors.SqlglotError:
+        return False
+    return not any(isinstance(one, sqlglot.exp.Command) for one in statements)
+
+
+def _by_node(package: str) -> Sound | None:
+    """A check by a package of npm."""
+    script = Path(__file__).with_suffix(".cjs")
+    if which("node") is None:
+        return None
+    found = subprocess.run(["node", "-e", f"require('{package}')"], capture_output=True, check=False)
+    return _by_command("node", str(script), package) if found.returncode == 0 else None
+
+
+def _kotlin() -> Sound | None:
+    folder = os.environ.get("KOTLIN_COMPILER")
+    if not folder:
+        return None
+    compiler = ("java", "-cp", f"{folder}/*", "org.jetbrains.kotlin.cli.jvm.K2JVMCompiler", "-no-stdlib", "-no-jdk")
+    return _by_command(*compiler, refused=r"error: syntax error")
+
+
 # what gcc says of names and types is not syntax; what is below is
 _GCC = (
     r"fatal error|error: (?:expected|stray|missing terminating|unterminated|extraneous|'else' without"
@@ -95,8 +150,6 @@ _JAVAC = (
     r"error: (?:.*expected|illegal start|class, interface|not a statement|reached end|unclosed|'\w+' without|orphaned"
     r"|<identifier>|invalid method|illegal character|unnamed classes|empty character|unexpected)"
 )
-_TSC = ("tsc", "--noEmit", "--noResolve", "--noLib", "--jsx", "preserve", "--target", "esnext")
-_TS = r"error TS1\d{3}:"
 _GHC = r"(?s)error:.{0,40}?(?:[Pp]arse error|lexical error|unterminated|last statement in a|empty 'do')"
 _ALL: dict[str, Sound | None] = {
     "python": _python,
@@ -113,9 +166,11 @@ _ALL: dict[str, Sound | None] = {
     "c": _by_command("gcc", "-fsyntax-only", "-w", refused=_GCC, headers=True),
     "java": _by_command("javac", "-proc:none", "-implicit:none", refused=_JAVAC),
     "cpp": _by_command("g++", "-std=c++20", "-fsyntax-only", "-w", refused=_GCC, headers=True),
-    "typescript": _by_command(*_TSC, refused=_TS),
-    "typescriptreact": _by_command(*_TSC, refused=_TS),
-    "javascriptreact": _by_command(*_TSC, "--allowJs", refused=_TS),
+    **dict.fromkeys(("typescript", "typescriptreact", "javascriptreact"), _by_node("typescript")),
+    "css": _by_node("css-tree"),
+    "html": _by_node("parse5"),
+    "kotlin": _kotlin(),
+    "sql": _sql(),
     "csharp": _by_command("mcs", "--parse", refused=r"error CS(?:1\d{3}|[89]\d{3}|0589)"),
     "scala": _by_command("scalac", "-Ystop-after:parser"),
     "haskell": _by_command("ghc", "-fno-code", refused=_GHC),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,17 @@ from midspan_lsp.types import (
 
 @dataclass(frozen=True)
 class Call:
-    """One call of the backend: its best candidate and its cost."""
+    """One call of the backend.
+
+    Attributes:
+        drafted: its best candidate.
+        stats: its cost.
+        processor_ms: that this process has computed meanwhile.
+    """
 
     drafted: Candidate | None
     stats: InfillStats
+    processor_ms: float
 
 
 class StoredDrafts:
@@ -62,7 +70,7 @@ class StoredDrafts:
     async def infill(
         self, request: InfillRequest, token: CancellationToken, on_step: StepObserver | None = None
     ) -> InfillResponse:
-        key = _key(request)
+        key, began_s = _key(request), time.process_time()
         if request.draft is None and key in self._stored:
             response = _response_of(self._stored[key])
         else:
@@ -71,7 +79,8 @@ class StoredDrafts:
                 self._stored[key] = asdict(response)
                 with self._path.open("a", encoding="utf-8") as out:
                     out.write(json.dumps({key: self._stored[key]}) + "\n")
-        self.calls.append(Call(next(iter(response.candidates), None), response.stats))
+        processor_ms = 1e3 * (time.process_time() - began_s)
+        self.calls.append(Call(next(iter(response.candidates), None), response.stats, processor_ms))
         return response if self._rivals else replace(response, candidates=response.candidates[:1])
 
     async def prepare(self, request: InfillRequest, token: CancellationToken) -> InfillStats:

@@ -131,6 +131,21 @@ def test_a_mended_middle_is_as_likely_as_if_it_was_typed(tiny_checkpoint: Path) 
     assert beside.probability < alone.probability, "it competes with a proposal"
 
 
+def test_a_draft_of_which_nothing_is_masked_is_only_scored(tiny_checkpoint: Path) -> None:
+    """So a middle that was cut has the probability of one that ends there: what the model has of its typing."""
+    infiller = tiny_infiller(tiny_checkpoint)
+    infiller.calibrator = Calibrator(0.0, {"log_confidence": 0.1, "log_length": -0.3})
+    question = Question(PREFIX, SUFFIX)
+    whole = draft_of(infiller, "rst+x")
+    for n_kept in (len(whole.token_ids), len(whole.token_ids) - 2):
+        ids = whole.token_ids[:n_kept]
+        scored = ask(infiller, replace(question, draft=Draft(ids, (0.9,) * n_kept, frozenset())))
+        assert (scored.token_ids, scored.cost.n_forwards) == (ids, 1)
+        read = ask(infiller, replace(question, proposals=(Proposal(scored.text, 0.5),)))
+        same = next(one for one in (read, *read.rivals) if one.text == scored.text)
+        assert scored.probability == pytest.approx(same.probability, rel=1e-3), "as of a proposal"
+
+
 def test_several_to_choose_from_are_different_and_the_best_stays(tiny_checkpoint: Path) -> None:
     infiller = shared(tiny_checkpoint)
     for end in range(12, len(PREFIX), 9):

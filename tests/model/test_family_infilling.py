@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -92,6 +93,36 @@ def test_a_middle_is_filled_and_mended(name: str, policy: str, root: Path) -> No
     if mended is not None:  # else nothing else heals what precedes the cursor
         assert mended.token_ids[:last] == middle.token_ids[:last]
         assert mended.token_ids[last : last + 1] != middle.token_ids[last:]
+
+
+@pytest.mark.parametrize("name", ["LLaDA", "DreamOn", "SDAR"])
+def test_there_are_several_to_choose_from_if_somebody_wants_to(name: str, root: Path) -> None:
+    infiller, cost = infiller_of(name, root), Cost()
+    alone = infiller.infill(QUESTION, Stop(), cost=cost)
+    several = infiller.infill(replace(QUESTION, n_candidates=3), Stop())
+    assert alone is not None
+    assert several is not None
+    assert (alone.text, alone.rivals) == (several.text, ())
+    assert several.cost.n_forwards > cost.n_forwards
+    texts = [several.text, *(one.text for one in several.rivals)]
+    assert 2 <= len(texts) == len(set(texts)) <= 3
+    assert "" not in texts
+    probabilities = [one.probability for one in several.rivals]
+    assert probabilities == sorted(probabilities, reverse=True)
+    shown = [one for one, (start, end) in zip(several.confidences, several.spans, strict=True) if start < end]
+    for rival in several.rivals:
+        n_same = next(n for n, (a, b) in enumerate(zip(rival.token_ids, several.token_ids, strict=False)) if a != b)
+        assert several.confidences[n_same] in sorted(shown)[:2], "it left the best where that was unsure"
+
+
+@pytest.mark.parametrize("n_asked", range(4))
+def test_choosing_stops_with_the_time_and_leaves_the_best(n_asked: int, root: Path) -> None:
+    infiller, cost = infiller_of("LLaDA", root), Cost()
+    alone = infiller.infill(QUESTION, Stop(), cost=cost)
+    late = infiller.infill(replace(QUESTION, n_candidates=3), Stop(expire_after=cost.n_forwards + 2 + n_asked))
+    assert alone is not None
+    assert late is not None
+    assert late.text == alone.text
 
 
 @pytest.mark.parametrize("policy", list(PolicyName))
@@ -310,6 +341,27 @@ def test_what_is_no_checkpoint_says_so(tmp_path: Path, root: Path, tiny_checkpoi
     (folder / "config.json").write_text(config.replace('"mlp_hidden_size": 48', '"mlp_hidden_size": 40'))
     with pytest.raises(WeightsError, match="do not fit"):
         open_checkpoint(folder, FLOAT)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"auto_map": {"AutoModelForCausalLM": "modeling_seed_diffcoder.SeedDiffcoderForCausalLM"}},
+        {"architectures": ["StableDiffcoderForCausalLM"]},
+    ],
+)
+def test_seed_coder_is_not_taken_for_stable_diffcoder(names: dict[str, object], tmp_path: Path) -> None:
+    """By what the published `config.json` of the instructed and of the base model name, and Seed-Coder's does not."""
+    folder = write_family("Stable-DiffCoder", tmp_path / "coder")
+    path = folder / "config.json"
+    plain = {**json.loads(path.read_text()), "architectures": ["LlamaForCausalLM"]}
+    del plain["auto_map"]
+    path.write_text(json.dumps(plain))
+    with pytest.raises(WeightsError, match="Seed-Coder, which types from left to right") as raised:
+        family_of(folder)
+    assert "auto_map" in raised.value.hint
+    path.write_text(json.dumps({**plain, **names}))
+    assert family_of(folder).name == "Stable-DiffCoder"
 
 
 def test_where_it_computes_is_chosen() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -83,6 +84,26 @@ async def test_when_time_is_up_nothing_more_is_asked_and_what_is_there_is_cut() 
     assert len(backend.requests) == 1
 
 
+async def test_a_cut_middle_is_as_likely_as_the_backend_has_it_not_as_its_draft_was() -> None:
+    for told, believed in ((0.02, 0.2), (0.3, 0.7)):
+        backend = ScriptedBackend([candidate("great)", 0.7), *[candidate("g(1]", 0.2)] * 3, candidate("great", told)])
+        outcome = await fill(backend)
+        assert (outcome.text, outcome.mended) == ("great", Mended.SHORTER)
+        assert outcome.probability == pytest.approx(believed), "of what was not refused"
+        assert outcome.stats.n_forwards == 15
+        asked = drafts(backend)[-1]
+        assert (asked.token_ids, asked.remask) == (candidate("great").token_ids, frozenset())
+
+
+async def test_a_cut_middle_of_which_nobody_can_be_asked_is_no_likelier_than_its_end_may_be() -> None:
+    outcome = await fill(ScriptedBackend([candidate("first + x)", 0.6)]), token=CancellationToken(timeout_s=0.0))
+    assert (outcome.text, outcome.mended) == ("first + x", Mended.SHORTER)
+    assert outcome.probability == pytest.approx(0.6), "all that is left, and no more than the draft was"
+    unsure = replace(candidate("first + x)", 0.2), confidences=(0.9,) * 9 + (0.8,))
+    outcome = await fill(ScriptedBackend([unsure]), token=CancellationToken(timeout_s=0.0))
+    assert outcome.probability == pytest.approx(0.2 / 0.8 * 0.2 / 0.8)
+
+
 async def test_the_rounds_end_with_the_time() -> None:
     class Clock(CancellationToken):
         is_up = False
@@ -115,7 +136,7 @@ async def test_a_whole_middle_goes_before_a_cut_one_and_a_likely_before_an_unlik
     settings = Settings(CompletionSettings(eagerness="medium"))
     snapshot, offset = document(CURSOR)
     for mended, expected in ((0.3, "g(1)"), (0.1, "great")):
-        backend = ScriptedBackend([candidate("great)", 0.6), candidate("g(1)", mended)])
+        backend = ScriptedBackend([candidate("great)", 0.6), candidate("g(1)", mended), candidate("great", 0.3)])
         outcome = await Engine(backend, settings).infill(snapshot, offset, CancellationToken())
         assert (outcome.text, outcome.silence) == (expected, None)
 

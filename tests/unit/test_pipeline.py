@@ -32,7 +32,7 @@ texts = st.lists(
 def test_the_text_around_the_cursor_is_never_changed(before: str, after: str, draft: str, language_id: str) -> None:
     """What is shown is only inserted: at the cursor, in place of nothing, and of the draft's own characters."""
     snapshot = DocumentSnapshot("file:///a", language_id, 1, before + after)
-    engine = Engine(ScriptedBackend([candidate(draft)] * 4), Settings())
+    engine = Engine(ScriptedBackend([candidate(draft)] * 5), Settings())
     for shown in asyncio.run(engine.complete(snapshot, len(before), Trigger.INVOKED)):
         place = shown.replace
         changed = snapshot.text[: place.start] + shown.text + snapshot.text[place.end :]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from midspan_lsp.syntax.repair import MOST_ROUNDS, Rejected, next_draft, rejected, shorten
+from midspan_lsp.syntax.repair import MOST_ROUNDS, Rejected, cut_to, next_draft, rejected, shorten
 from midspan_lsp.types import Candidate, Draft, Span
 
 ABC = Candidate("aabbcc", 1.0, (7, 8, 9), (Span(0, 2), Span(2, 4), Span(4, 6)), (0.7, 0.8, 0.9))
@@ -67,6 +69,20 @@ def test_one_line_is_cut_where_a_token_ends_and_keeps_half_of_it() -> None:
 )
 def test_the_slots_under_the_fault(errors: tuple[Span, ...], slots: set[int]) -> None:
     assert rejected(errors, ABC) == Rejected(frozenset(slots))
+
+
+def test_a_beginning_is_as_likely_as_its_tokens_and_the_end_behind_them() -> None:
+    spans = tuple(Span(start, start + 2) for start in range(0, 8, 2))
+    whole = Candidate("ab cd )]", 0.2, (1, 2, 3, 4), spans, (0.9, 0.8, 0.5, 0.6))
+    cut = cut_to(whole, "ab cd")
+    assert (cut.text, cut.token_ids) == ("ab cd", (1, 2, 3)), "the third token is white space at its end"
+    assert cut.probability == pytest.approx(0.2 / 0.6 * 0.4)
+    cut = cut_to(whole, "ab c")
+    assert (cut.token_ids, cut.confidences) == ((1, 2), (0.9, 0.8))
+    assert cut.probability == pytest.approx(0.2 / 0.3 * 0.5)
+    assert cut_to(whole, "a").token_ids == (), "no tokens spell it"
+    assert cut_to(replace(whole, probability=0.9), "ab c").probability == pytest.approx(0.5), "nothing is surer than 1"
+    assert cut_to(Candidate("ab cd", 0.2), "ab").probability == 0.2, "nothing is known"
 
 
 def test_slots_without_text_are_left_alone() -> None:

@@ -217,3 +217,10 @@ def test_the_parser_keeps_nothing_of_the_text() -> None:
         assert n_bytes_after(40) - before < 10 * len(document)
     finally:
         tracemalloc.stop()
+
+
+def test_a_table_is_not_said_twice_however_far_away() -> None:
+    tables = "".join(f"[table{number}]\nkey = {number}\n\n" for number in range(500))
+    report = validate(f"\n{tables}", Span(0, 0), "[table400]", "toml")
+    assert report.verdict is Verdict.BROKEN
+    assert validate(f"\n{tables}", Span(0, 0), "[table500]", "toml").verdict is Verdict.VALID

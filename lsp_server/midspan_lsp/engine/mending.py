@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 
 from midspan_lsp.engine.judging import Judge, Judged
 from midspan_lsp.engine.outcome import Mended
-from midspan_lsp.syntax.repair import MOST_ROUNDS, next_draft, shorten
+from midspan_lsp.syntax.repair import MOST_ROUNDS, cut_to, next_draft, shorten
 from midspan_lsp.types import (
     CancellationToken,
     Candidate,
+    Draft,
     InfillRequest,
     InfillResponse,
     InfillStats,
@@ -110,11 +111,30 @@ class Mender:
             whole = replace(whole, best=rival, how=Mended.RIVAL)
         if token.cancelled() or (whole.best is not None and whole.best.candidate.probability >= request.least):
             return whole
+        return await self._cut(broken, whole, refuted, request, token)
+
+    async def _cut(
+        self, broken: Judged, whole: Mending, refuted: Refuted, request: InfillRequest, token: CancellationToken
+    ) -> Mending:
+        """What was found so far, or the middle's longest valid beginning if that is likelier.
+
+        How likely a beginning is the backend tells: it is given back to it with nothing masked.
+        """
         text = await asyncio.to_thread(shorten, broken.candidate, self._judge.is_valid)
         if not text:
             return whole
-        shorter = Judged(replace(broken.candidate, text=text), SyntaxReport(Verdict.VALID))
-        return replace(whole, best=shorter, how=Mended.SHORTER)
+        shorter = cut_to(broken.candidate, text)
+        if self._ask is not None and shorter.token_ids and not (token.expired() or token.cancelled()):
+            draft = Draft(shorter.token_ids, shorter.confidences, frozenset())
+            response = await self._ask(replace(request, draft=draft, least=0.0, n_candidates=1))
+            whole = replace(whole, stats=whole.stats + response.stats)
+            for told in response.candidates[:1]:
+                if told.token_ids == shorter.token_ids:
+                    shorter = replace(shorter, probability=told.probability)
+        judged = refuted.believed(Judged(shorter, SyntaxReport(Verdict.VALID)))
+        if whole.best is not None and _rank(whole.best) >= _rank(judged):
+            return whole
+        return replace(whole, best=judged, how=Mended.SHORTER)
 
     async def _first_valid(self, rivals: Sequence[Candidate], refuted: Refuted) -> Judged | None:
         for rival in rivals:

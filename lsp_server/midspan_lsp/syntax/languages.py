@@ -35,6 +35,7 @@ class _Entry:
     function: str = "language"
 
 
+_ONLY_OF_COMMENTS = frozenset({"*/", "-->", "-}"})
 _C_CLOSERS = ('"', "'", "*/")
 
 _LANGUAGES: dict[str, _Entry] = {
@@ -102,6 +103,11 @@ def text_closers(language_id: str) -> tuple[str, ...]:
     """What may end a string or comment of the language; none where it is unknown."""
     entry = _LANGUAGES.get(canonical_id(language_id))
     return () if entry is None else entry.closers
+
+
+def comment_closers(language_id: str) -> tuple[str, ...]:
+    """What ends a comment of the language, and means nothing else; none where it is unknown."""
+    return tuple(closer for closer in text_closers(language_id) if closer in _ONLY_OF_COMMENTS)
 
 
 def validated_languages() -> list[str]:

@@ -9,6 +9,7 @@ from tree_sitter import Node
 
 from midspan_lsp.syntax.languages import canonical_id
 from midspan_lsp.syntax.parsing import OutOfTimeError, TimeLimit
+from midspan_lsp.syntax.texts import is_code_in_string, is_comment, is_string
 from midspan_lsp.syntax.trees import ByteRange, Hole, faults
 from midspan_lsp.syntax.validate import MAX_LENGTH, hole_at
 from midspan_lsp.types import Span
@@ -16,15 +17,6 @@ from midspan_lsp.types import Span
 _LIMIT_S = 0.05
 _QUOTES = re.compile(rb"\\.|[\"']")
 _CLOSERS = (b"*/", b"-->", b"-}", b"]]", b"%}")
-_CODE_IN_STRINGS = {
-    *("interpolation", "template_substitution", "string_interpolation", "interpolated_expression"),
-    *("command_substitution", "expansion", "simple_expansion", "subshell"),
-}
-_STRINGS = {
-    *("char_literal", "character_literal", "rune_literal", "character", "heredoc", "heredoc_body", "nowdoc_body"),
-    *("double_quote_scalar", "single_quote_scalar", "quoted_attribute_value", "regex_pattern", "text_block"),
-}
-_STRING_ENDINGS = ("string", "string_literal", "string_content")
 # a mapping's keys are strings of JSON's grammar, and data is all there is
 _WITHOUT_STRINGS = frozenset({"json"})
 
@@ -53,26 +45,18 @@ def _kind(hole: Hole, language_id: str) -> Kind:
     before = max(place - 1, 0)
     node: Node | None = hole.tree.root_node.descendant_for_byte_range(before, max(before, place - 1))
     while node is not None:
-        if node.type in _CODE_IN_STRINGS and node.end_byte > place:
+        if is_code_in_string(node) and node.end_byte > place:
             return Kind.CODE
-        if "comment" in node.type:
+        if is_comment(node):
             text = source[node.start_byte : node.end_byte].rstrip()
             is_behind = place >= node.end_byte and (text.endswith(_CLOSERS) or source[before:place] in (b"\n", b"\r"))
             return Kind.CODE if is_behind or place <= node.start_byte else Kind.COMMENT
         is_inside = node.start_byte < place and (place < node.end_byte or _is_open(node))
-        if is_inside and _is_string(node, source) and language_id not in _WITHOUT_STRINGS:
+        if is_inside and is_string(node, source) and language_id not in _WITHOUT_STRINGS:
             return Kind.STRING
         node = node.parent
     is_open = _leaves_a_quote_open(hole) and language_id not in _WITHOUT_STRINGS
     return Kind.STRING if is_open else Kind.CODE
-
-
-def _is_string(node: Node, source: bytes) -> bool:
-    if node.type == "literal":  # SQL's, of numbers too
-        return source[node.start_byte : node.start_byte + 1] in (b"'", b'"')
-    return node.is_named and (
-        node.type in _STRINGS or node.type.endswith(("string", "string_literal", "string_content"))
-    )
 
 
 def _is_open(node: Node) -> bool:

@@ -7,9 +7,10 @@ Wang et al., ReMDM (arXiv 2503.00307); Hong et al., WINO (arXiv 2507.18578).
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from midspan_lsp.types import Candidate, Draft, Span
 
@@ -93,6 +94,34 @@ def shorten(candidate: Candidate, valid: Callable[[str], bool]) -> str:
         valid: whether another middle would pass in its place.
     """
     return next((text for text in _beginnings(candidate) if valid(text)), "")
+
+
+def cut_to(candidate: Candidate, text: str) -> Candidate:
+    """A beginning of a middle as a middle of its own, with the tokens that spell it; none where one goes beyond it.
+
+    It is at most as likely as its tokens are without the rest, if what was not taken for the next one were the end.
+    Where the confidences are not known it is as likely as the whole.
+
+    Args:
+        candidate: the whole.
+        text: its beginning, as `shorten` gives it.
+    """
+    n_kept = sum(span.start < len(text) for span in candidate.token_spans)
+    rest = candidate.confidences[n_kept:]
+    probability = candidate.probability
+    if rest:
+        probability = probability / max(math.prod(rest), probability, 1e-9) * (1 - rest[0])
+    spans = candidate.token_spans[:n_kept]
+    is_spelled = bool(spans) and candidate.text[: spans[-1].end].rstrip() == text
+    n_kept = n_kept if is_spelled else 0
+    return replace(
+        candidate,
+        text=text,
+        probability=probability,
+        token_ids=candidate.token_ids[:n_kept],
+        token_spans=spans[:n_kept],
+        confidences=candidate.confidences[:n_kept],
+    )
 
 
 def _beginnings(candidate: Candidate) -> Iterator[str]:

@@ -13,11 +13,11 @@ from tree_sitter import Tree
 
 from midspan_lsp.syntax.layout import misplaced
 from midspan_lsp.syntax.parsing import TimeLimit
-from midspan_lsp.syntax.refusals import RULES
+from midspan_lsp.syntax.refusal_table import RULES
 from midspan_lsp.syntax.trees import ByteRange, Filled, Hole, walk
 
 # up to the end of the next line that is neither blank nor a comment
-_UP_TO_NEXT_CODE = re.compile(rb"[^\n]*(?:\n\s*(?:#|//)[^\n]*|\n[ \t\r\f]*(?=\n))*(?:\n[^\n]*)?")
+_UP_TO_NEXT_CODE = re.compile(rb"[^\n]*(?:\n\s*(?:#|//|--)[^\n]*|\n[ \t\r\f]*(?=\n))*(?:\n[^\n]*)?")
 
 
 @dataclass
@@ -37,16 +37,24 @@ def new_rule_faults(hole: Hole, after: Filled, limit: TimeLimit) -> RuleFaults:
     """The faults around the middle that the document did not have."""
     if hole.language_id not in RULES:
         return RuleFaults()
-    found = _rule_faults(hole.language_id, after.source, after.tree, after.middle, limit)
+    found, old = _rule_faults(hole.language_id, after.source, after.tree, after.middle, limit), hole.old
+    closers = RULES[hole.language_id].closers
+    if not found.wrong and any(closer in after.source[after.middle.start : after.middle.end] for closer in closers):
+        # what it has ended wrongly may show at the very end; but something else may be missing there
+        old = ByteRange(after.changed.start, max(after.changed.end - after.middle.end + old.end, old.end))
+        far = _rule_faults(hole.language_id, after.source, after.tree, after.changed, limit)
+        found.unfinished += far.wrong
     if not (found.wrong or found.unfinished):
         return found
-    before = _rule_faults(hole.language_id, hole.source, hole.tree, hole.old, limit)
+    before = _rule_faults(hole.language_id, hole.source, hole.tree, old, limit)
 
     def new(now: list[ByteRange], then: list[ByteRange]) -> list[ByteRange]:
         starts = {hole.carried(fault, after.middle).start for fault in then}
-        return [fault for fault in now if fault.start not in starts]
+        found = [fault for fault in now if fault.start not in starts]
+        own = [fault for fault in found if fault.start < after.middle.end and fault.end > after.middle.start]
+        return own or found  # what is wrong elsewhere is so for the middle's sake
 
-    return RuleFaults(new(found.wrong, before.wrong), new(found.unfinished, before.unfinished))
+    return RuleFaults(new(found.wrong, before.wrong), new(found.unfinished, before.wrong + before.unfinished))
 
 
 def unfinished_before(hole: Hole, limit: TimeLimit) -> list[ByteRange]:

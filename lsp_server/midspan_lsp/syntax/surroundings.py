@@ -11,6 +11,7 @@ from midspan_lsp.syntax.trees import ByteRange, Hole, first_child_ending_from
 
 # a document that is smaller, and one whose part would be larger, is parsed as a whole, by editing its tree
 _SMALL_BYTES, _MOST_BYTES, _MOST_OF_ALL = 4096, 24_000, 1 / 16
+_SMALL_BYTES_OF = {"toml": 16_000}  # whose names are not to be said twice in all of it
 _MOST_ITEMS = 20  # on each side
 
 
@@ -22,7 +23,7 @@ def hole_in(document: Document, place: ByteRange, limit: TimeLimit) -> Hole | No
     Raises:
         OutOfTimeError: the limit is over.
     """
-    if document.base is not None and len(document.source) > _SMALL_BYTES:
+    if document.base is not None and len(document.source) > _SMALL_BYTES_OF.get(document.language_id, _SMALL_BYTES):
         hole = _hole_in_part(document, document.base, place, limit)
         if hole is not None:
             return hole

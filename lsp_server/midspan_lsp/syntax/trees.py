@@ -11,6 +11,7 @@ from tree_sitter import Node, Parser, Tree
 
 from midspan_lsp.syntax.languages import parser_for
 from midspan_lsp.syntax.parsing import TimeLimit, encode, parse
+from midspan_lsp.types import Span
 
 
 class ByteRange(NamedTuple):
@@ -68,6 +69,11 @@ class Hole:
     def tail(self) -> bytes:
         """What stands behind it."""
         return self.source[self.old.end :]
+
+    @property
+    def unfilled(self) -> Filled:
+        """The document as it is."""
+        return Filled(self.source, self.tree, self.old, self.old)
 
     def fill(self, new: bytes, limit: TimeLimit) -> Filled:
         """The document with `new` in place of what is there."""
@@ -168,3 +174,16 @@ def first_child_ending_from(node: Node, byte_offset: int) -> int:
     `goto_first_child_for_byte` finds none in a gap between two children, and `first_child_for_byte` crashes there.
     """
     return bisect_left(range(node.child_count), byte_offset, key=lambda index: node.child(index).end_byte)
+
+
+def spans_of(found: list[ByteRange], begin: int, new: bytes) -> tuple[Span, ...]:
+    """Ranges of the whole as code points of the middle, clamped to it."""
+    n_bytes = len(new)
+    edges = [[min(max(edge - begin, 0), n_bytes) for edge in byte_range] for byte_range in found]
+    spans = {Span(_n_code_points(new[:start]), _n_code_points(new[:end])) for start, end in edges}
+    return tuple(sorted(spans, key=lambda span: (span.start, span.end)))
+
+
+def _n_code_points(encoded: bytes) -> int:
+    """Counts first bytes, so also where the parser cut within a character."""
+    return sum(byte & 0xC0 != 0x80 for byte in encoded)

@@ -19,7 +19,8 @@ from midspan_lsp.syntax.parsing import OutOfTimeError, TimeLimit, encode
 from midspan_lsp.syntax.rules import new_rule_faults, unfinished_before
 from midspan_lsp.syntax.stumbles import read, stumbles
 from midspan_lsp.syntax.surroundings import hole_in
-from midspan_lsp.syntax.trees import ByteRange, Filled, Hole, faults, leaves
+from midspan_lsp.syntax.texts import moved_texts, stray_closers, swallowed
+from midspan_lsp.syntax.trees import ByteRange, Filled, Hole, faults, leaves, spans_of
 from midspan_lsp.types import Span, SyntaxReport, Verdict
 
 DOCUMENT_TIME_LIMIT_S = 1.5
@@ -64,7 +65,7 @@ def validate(text_before: str, replace: Span, middle: str, language_id: str, uri
         return SyntaxReport(Verdict.NO_OPINION)
     if not found:
         return SyntaxReport(Verdict.VALID)
-    return SyntaxReport(Verdict.BROKEN, _spans_of_middle(found, hole.old.start, new))
+    return SyntaxReport(Verdict.BROKEN, spans_of(found, hole.old.start, new))
 
 
 def hole_at(text: str, place: Span, language_id: str, uri: str = "") -> Hole | None:
@@ -104,18 +105,26 @@ def _new_faults(hole: Hole, new: bytes, limit: TimeLimit) -> list[ByteRange]:
     """The new faults as ranges of the whole; none if the middle is innocent."""
     after = hole.fill(new, limit)
     by_rule = new_rule_faults(hole, after, limit)
-    if by_rule.wrong:
-        return by_rule.wrong
+    wrong = by_rule.wrong or stray_closers(hole.language_id, after)
+    if wrong:
+        return wrong
+    moved = _moved_texts(hole, after, limit)
     if not after.tree.root_node.has_error:
-        return by_rule.unfinished if by_rule.unfinished and _was_whole(hole, limit) else []
+        unfinished = moved or by_rule.unfinished
+        return unfinished if unfinished and _was_whole(hole, limit) else []
     whole = _was_whole(hole, limit)
     near = _near_faults(hole, limit)
+    if not (whole or near):
+        taken = swallowed(hole.language_id, hole.unfilled, after)
+        if taken:
+            return taken
     strayed = _strayed_faults(hole, after, limit)
     if not (whole or near or strayed):
-        return []  # what is broken is broken elsewhere, as before
+        return _own_closer(hole, new, after.middle, limit)  # what is broken is broken elsewhere, as before
     found = _first_stumble(hole, new, after.middle, limit) or _open_bracket(after.tree, after.middle, limit)
     if whole:
-        return found or [ByteRange(after.middle.end, after.middle.end)]
+        is_own = any(fault.start < after.middle.end for fault in found)
+        return found if is_own else moved or found or [ByteRange(after.middle.end, after.middle.end)]
     found = found or ([] if near else strayed)  # all may follow from a fault at the place itself
     return [] if found and _is_mere_text(hole, new, limit) else found
 
@@ -127,6 +136,14 @@ def _was_whole(hole: Hole, limit: TimeLimit) -> bool:
     if not hole.tree.root_node.has_error:
         return True
     return bool(hole.tail.strip()) and not hole.fill(_NAME, limit).tree.root_node.has_error
+
+
+def _moved_texts(hole: Hole, after: Filled, limit: TimeLimit) -> list[ByteRange]:
+    """Where comments and strings begin or end now that held other parts of the document before."""
+    found = moved_texts(hole.language_id, hole.unfilled, after)
+    if found and hole.tree.root_node.has_error:  # with a name there, strings may be others
+        return moved_texts(hole.language_id, hole.fill(_NAME, limit), after)
+    return found
 
 
 def _near_faults(hole: Hole, limit: TimeLimit) -> list[ByteRange]:
@@ -163,6 +180,14 @@ def _first_stumble(hole: Hole, new: bytes, middle: ByteRange, limit: TimeLimit) 
         if bare and node.type in _QUOTES
     ]
     return sorted(found + quotes)[:1]
+
+
+def _own_closer(hole: Hole, new: bytes, middle: ByteRange, limit: TimeLimit) -> list[ByteRange]:
+    """The middle's first stumble, if it closes a bracket that nobody has opened and all before is sound."""
+    found = [] if faults(hole.tree, limit, ByteRange(0, middle.start)) else _first_stumble(hole, new, middle, limit)
+    source = hole.head + new
+    closers = [token for token in found if source[token.start : token.end].decode(errors="replace") in _OPENERS]
+    return [] if closers and _is_mere_text(hole, new, limit) else closers
 
 
 def _was_stumble(hole: Hole, new: bytes, token: ByteRange, limit: TimeLimit) -> bool:
@@ -216,16 +241,3 @@ def _is_mere_text(hole: Hole, new: bytes, limit: TimeLimit) -> bool:
         for closer in map(encode, text_closers(hole.language_id))
         if closer not in new and closer[::-1] in hole.head  # what opens a text mirrors what closes it
     )
-
-
-def _spans_of_middle(found: list[ByteRange], begin: int, new: bytes) -> tuple[Span, ...]:
-    """Ranges of the whole as code points of the middle, clamped to it."""
-    n_bytes = len(new)
-    edges = [[min(max(edge - begin, 0), n_bytes) for edge in byte_range] for byte_range in found]
-    spans = {Span(_n_code_points(new[:start]), _n_code_points(new[:end])) for start, end in edges}
-    return tuple(sorted(spans, key=lambda span: (span.start, span.end)))
-
-
-def _n_code_points(encoded: bytes) -> int:
-    """Counts first bytes, so also where the parser cut within a character."""
-    return sum(byte & 0xC0 != 0x80 for byte in encoded)

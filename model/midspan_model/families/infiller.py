@@ -2,19 +2,19 @@
 
 There is no calibrator for these models. A middle's probability is the confidence of its least sure slot, the end
 included, each as it was committed: the middle cannot be likelier to be right than its least likely token. So eagerness
-means here how sure the model must be of every slot.
+means here how sure the model must be of every slot. Where several are wanted, the best is denoised again from where it
+was least sure, with its token banned there.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import Lock
 
 import torch
 
-from midspan_model.calibration import features_of_middle, features_of_place
 from midspan_model.canvas import Canvas, cut_texts, tokenise_middles
 from midspan_model.config import DenoiseConfig, ModelConfig
 from midspan_model.context_encoding import Cost
@@ -27,6 +27,7 @@ from midspan_model.ending import find_end
 from midspan_model.families.block_forward import BlockForward, ContextShelf
 from midspan_model.families.canvas_forward import CanvasForward
 from midspan_model.families.measuring import Asking, n_masks
+from midspan_model.families.middles import Grown, answer_of, other_ways
 from midspan_model.families.opening import Checkpoint
 from midspan_model.families.spec import Length, Order
 from midspan_model.growth import Draft, Growth
@@ -91,40 +92,25 @@ class FamilyInfiller:
     def _fill(self, question: Question, stop: StopSignal, on_draft: OnDraft | None, cost: Cost) -> Middle | None:
         began_s = time.perf_counter()
         canvas = self.canvas(question)
-        proposal = self._proposal(question, canvas)
-        growth, finish = Growth(canvas, self.tokenizer, 0, cost=cost), Finish.LENGTH
-        sure = 0.0 if proposal is None else question.proposals[proposal].score
+        index = self._proposal(question, canvas)
+        sure = 0.0 if index is None else question.proposals[index].score
+        best = Grown(Growth(canvas, self.tokenizer, 0, cost=cost), Finish.LENGTH)
         if sure < self.config.sure_proposal:
-            finish = self._grow(question, growth, stop, on_draft)
-        if stop.cancelled():
-            return None
-        probability = min([*growth.confidences, growth.end_confidence], default=0.0)
-        if not growth.is_healed or not growth.token_ids:
-            probability = 0.0
-        if proposal is not None and sure > probability:
-            growth, finish, probability = self._proposed(question, canvas, proposal, cost), Finish.LINE, sure
+            best = Grown(best.growth, self._grow(question, best.growth, stop, on_draft))
+        found = [best]
+        if index is not None and sure > best.probability:
+            best = Grown(self._proposed(question, canvas, index, cost), Finish.LINE, index, sure)
+            found.insert(0, best)
             if on_draft is not None:
-                on_draft(cost.n_forwards, growth.slots(len(growth.token_ids)))
-        else:
-            proposal = None
-        if not growth.is_healed:
+                on_draft(cost.n_forwards, best.growth.slots(len(best.growth.token_ids)))
+        for draft in other_ways(question, best.growth):
+            if stop.cancelled() or stop.expired():
+                break
+            growth = Growth(canvas, self.tokenizer, 0, cost=cost)
+            found.append(Grown(growth, self._grow(replace(question, draft=draft), growth, stop, None)))
+        if stop.cancelled() or not best.growth.is_healed:
             return None
-        text, spans = growth.spell()
-        end = len(text[: find_end(text, question.max_lines, question.min_indent)])
-        place = features_of_place(question.prefix, question.suffix, question.max_lines, question.language_id)
-        return Middle(
-            text=text[:end],
-            confidence=growth.confidence,
-            probability=probability,
-            features={**place, **features_of_middle(growth.confidence, growth.confidences, is_typed=False)},
-            token_ids=tuple(growth.token_ids),
-            spans=tuple((min(a, end), min(b, end)) for a, b in spans),
-            confidences=tuple(growth.confidences),
-            finish=finish,
-            proposal=proposal,
-            cost=cost,
-            elapsed_ms=1e3 * (time.perf_counter() - began_s),
-        )
+        return answer_of(question, best, found[1:], 1e3 * (time.perf_counter() - began_s))
 
     @torch.inference_mode()
     def prefill(self, question: Question, stop: StopSignal, cost: Cost) -> bool:

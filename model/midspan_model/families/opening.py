@@ -64,6 +64,12 @@ def family_of(folder: Path) -> Family:
     for recognise in _RECOGNISERS:
         if family := recognise(config, token_ids):
             return family
+    if stable_diffcoder.is_seed_coder(config, token_ids):
+        raise WeightsError(
+            f"{folder} holds Seed-Coder, which types from left to right and fills no masks",
+            hint="Stable-DiffCoder is named in its config.json, under architectures or auto_map. If these are its "
+            "weights all the same, give the folder a name with diffcoder in it.",
+        )
     kind = config.get("model_type", "no model_type")
     raise WeightsError(
         f"{folder} holds no diffusion model that Midspan knows: {kind}",

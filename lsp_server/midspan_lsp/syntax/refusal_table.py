@@ -1,0 +1,126 @@
+"""Which rules each language has, by kind of node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from midspan_lsp.syntax.refusals import (
+    Rule,
+    access_within,
+    always,
+    at_top,
+    at_top_of_package,
+    bare_after_keyword,
+    brace_on_next_line,
+    empty,
+    end_tag_of_another,
+    in_a_body,
+    not_first,
+    not_last,
+    of_nothing,
+    outside,
+    plain_expression,
+    reserved,
+    said_again,
+    same_again,
+    select_twice,
+    without,
+)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a language refuses, by kind of node: whatever follows, or if nothing more follows.
+
+    Attributes:
+        wrong: whatever follows.
+        unfinished: if nothing more follows.
+        closers: words that end a block, and are taken for names by the grammar where there is none.
+    """
+
+    wrong: Mapping[str, Rule] = field(default_factory=dict[str, Rule])
+    unfinished: Mapping[str, Rule] = field(default_factory=dict[str, Rule])
+    closers: tuple[bytes, ...] = ()
+
+
+_STATEMENTS = [f"{word}_statement" for word in ("expression", "if", "for", "while", "do", "return", "switch")]
+_TOP = dict.fromkeys(_STATEMENTS, at_top)
+_EXPRESSIONS = [
+    f"{word}_expression"
+    for word in ("call", "field", "if", "for", "while", "match", "infix", "postfix", "prefix", "assignment", "instance")
+]
+_TRY = {"try_statement": without("catch_clause", "finally_clause")}
+_LOOPS = ("for_statement", "while_statement")
+_SCRIPT = Rules(
+    wrong={"jsx_element": end_tag_of_another},
+    unfinished=_TRY,
+)
+RULES: dict[str, Rules] = {
+    "python": Rules(
+        wrong={
+            "print_statement": always,
+            "exec_statement": always,
+            "argument_list": bare_after_keyword,
+            "parameters": bare_after_keyword,
+            "lambda_parameters": bare_after_keyword,
+            "return_statement": outside("function_definition", within=("class_definition",)),
+            "break_statement": outside(*_LOOPS, within=("function_definition", "class_definition")),
+            "continue_statement": outside(*_LOOPS, within=("function_definition", "class_definition")),
+        },
+        unfinished={
+            "block": empty,
+            "try_statement": without("except_clause", "except_group_clause", "finally_clause"),
+        },
+    ),
+    "javascript": _SCRIPT,
+    "javascriptreact": _SCRIPT,
+    "typescript": _SCRIPT,
+    "typescriptreact": _SCRIPT,
+    "java": Rules(wrong=_TOP, unfinished={**_TRY, "modifiers": access_within("local_variable_declaration")}),
+    "csharp": Rules(
+        unfinished={
+            **_TRY,
+            "modifier": access_within("local_declaration_statement", "local_function_statement"),
+            "identifier": reserved(b"return", b"throw", b"if", b"else", b"for", b"foreach", b"while", b"switch"),
+        }
+    ),
+    "php": Rules(wrong={"namespace_use_declaration": same_again}),
+    "c": Rules(wrong=_TOP),
+    "cpp": Rules(wrong={**_TOP, "field_initializer_list": in_a_body}),
+    "haskell": Rules(wrong={"variable": reserved(b"default")}, unfinished={"top_splice": plain_expression}),
+    "go": Rules(
+        wrong={
+            "block": brace_on_next_line,
+            "package_clause": not_first,
+            **_TOP,
+            **dict.fromkeys(
+                ("short_var_declaration", "assignment_statement", "go_statement", "defer_statement"), at_top
+            ),
+        }
+    ),
+    "shellscript": Rules(
+        wrong={"command_name": reserved(b"then", b"do", b"done", b"fi", b"esac", b"else", b"elif", b"}")},
+        closers=(b"}", b"done", b"fi", b"esac"),
+    ),
+    "ruby": Rules(
+        wrong={"identifier": reserved(b"end", b"else", b"elsif", b"when", b"rescue", b"ensure")}, closers=(b"end",)
+    ),
+    "lua": Rules(
+        wrong={
+            "identifier": reserved(b"local", b"end", b"then", b"do", b"else", b"elseif", b"until"),
+            "return_statement": not_last,
+        },
+        closers=(b"end",),
+    ),
+    "sql": Rules(wrong={"identifier": select_twice}),
+    "toml": Rules(wrong={"pair": said_again, "table": said_again}),
+    "html": Rules(wrong={"erroneous_end_tag": always}),
+    "scala": Rules(
+        wrong=dict.fromkeys([*_EXPRESSIONS, "identifier", "operator_identifier", "string"], at_top_of_package),
+        unfinished={"access_modifier": access_within("block")},
+    ),
+    "rust": Rules(
+        wrong={"expression_statement": at_top, "let_declaration": at_top}, unfinished={"attribute_item": of_nothing}
+    ),
+}
