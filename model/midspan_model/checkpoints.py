@@ -16,6 +16,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from midspan_model.architecture import Transformer
+from midspan_model.blank import blank_modules
 from midspan_model.calibration import Calibrator
 from midspan_model.config import DenoiseConfig, ModelConfig
 from midspan_model.errors import WeightsError
@@ -68,7 +69,7 @@ def build(model: ModelConfig, state: Mapping[str, Tensor]) -> Transformer:
     Raises:
         WeightsError: the tensors are not those of this shape.
     """
-    with torch.device("meta"):
+    with blank_modules():
         transformer = Transformer(model)
     return _load(transformer, state)
 
@@ -94,7 +95,7 @@ def build_packed(
 def _build_packed(
     model: ModelConfig, state: Mapping[str, Tensor], linear: PackedLinear, embedding: Tensor
 ) -> Transformer:
-    with torch.device("meta"):
+    with blank_modules():
         transformer = Transformer(model)
     if unlike := transformer.state_dict().keys() ^ state.keys():
         raise WeightsError(f"the weights do not fit the model's shape: {', '.join(sorted(unlike)[:4])}")

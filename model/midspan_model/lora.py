@@ -13,6 +13,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from midspan_model.architecture import Transformer
+from midspan_model.blank import blank_modules
 from midspan_model.errors import WeightsError
 
 State = Mapping[str, Tensor]
@@ -69,7 +70,7 @@ def adapt(trunk: Transformer, adapter: State) -> Transformer:
     trunk_state = trunk.state_dict()
     _check(trunk_state, adapter)
     own = {name: tensor.to(trunk.dtype) for name, tensor in adapter.items()}
-    with torch.device("meta"):
+    with blank_modules():
         denoiser = Transformer(trunk.config)
     plain = {name: tensor for name, tensor in own.items() if ".lora_" not in name}
     denoiser.load_state_dict({**trunk_state, **plain}, assign=True)

@@ -20,6 +20,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from midspan_model.blank import blank_modules
 from midspan_model.context_encoding import Cost
 from midspan_model.families.canvas_forward import CanvasForward
 from midspan_model.families.opening import Checkpoint, open_checkpoint
@@ -91,7 +92,7 @@ class Row:
 
 def random_backbone(size: str, placement: Placement) -> Backbone:
     """A model of this shape whose weights are random: on its device at once, never in a file."""
-    with torch.device("meta"):
+    with blank_modules():
         modules = qwen2(SIZES[size])
     modules = modules.to(placement.dtype).to_empty(device=placement.device)
     for parameter in modules.parameters():

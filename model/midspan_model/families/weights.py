@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
+from midspan_model.blank import blank_modules
 from midspan_model.checkpoints import StateFile
 from midspan_model.errors import WeightsError
 from midspan_model.families.sheet import Sheet
@@ -134,7 +135,7 @@ def build(architecture: Architecture, config: Config, state: Mapping[str, Tensor
         WeightsError: the weights are not those of this shape.
     """
     try:
-        with torch.device("meta"):
+        with blank_modules():
             modules = architecture.build(config)
     except KeyError as error:
         raise WeightsError(f"config.json of the model lacks {error}") from error
