@@ -38,6 +38,7 @@ class MarkerName(StrEnum):
     CODESTRAL = "codestral"
     DEEPSEEK = "deepseek"
     GLM = "glm"
+    SEEDCODER = "seedcoder"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Many clients ask one gateway at a time: requests a second, waiting times, what is turned away, and nothing mixed up.
 
-    python tests/benchmark/load.py [--clients 1 4 16 64] [--together 1 4] [--ray N] [--seconds 12] [--model FOLDER]
+    python tests/benchmark/load.py [--clients 1 4 16 64] [--together 1 4] [--ray N] [--seconds 12] [--lines N]
 
 Each client types in a document of its own, as an editor does: most of its context stays from one request to the next.
 Each request has names of its own in front of the cursor, so no answer is known from before, and an answer that holds
@@ -17,6 +17,7 @@ import re
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -70,20 +71,20 @@ class Load:
         }
 
 
-def question(client: int, number: int) -> dict[str, object]:
-    """A client's next request; the cursor stands where one of its own names is wanted."""
-    name = f"q{client}x{number}"
+def question(client: int, number: int, n_lines: int | None = None) -> dict[str, object]:
+    """A client's next request; the cursor stands where one of its own names is wanted, behind so many lines."""
+    name, document = f"q{client}x{number}", "".join(EXAMPLE.splitlines(keepends=True)[:n_lines])
     typed = f"\n\ndef area(width_{name}, height_{name}):\n    return width_{name} * "
-    return {"prompt": f"# {client}\n{EXAMPLE}{typed}", "suffix": f"\n\n\nprint(area({number}, 2))\n", "max_tokens": 64}
+    return {"prompt": f"# {client}\n{document}{typed}", "suffix": f"\n\n\nprint(area({number}, 2))\n", "max_tokens": 64}
 
 
-async def ask(client: int, http: httpx.AsyncClient, until_s: float, load: Load) -> None:
+async def ask(client: int, http: httpx.AsyncClient, until_s: float, load: Load, n_lines: int | None) -> None:
     """One client: a request after the other; who is turned away comes again when told to, but not after the end."""
     number = 0
     while time.monotonic() < until_s:
         number += 1
         began_s = time.monotonic()
-        response = await http.post("/v1/completions", json=question(client, number))
+        response = await http.post("/v1/completions", json=question(client, number, n_lines))
         if response.status_code == 429:
             load.n_shed += 1
             await asyncio.sleep(min(float(response.headers["retry-after"]), max(0.0, until_s - time.monotonic())))
@@ -96,14 +97,16 @@ async def ask(client: int, http: httpx.AsyncClient, until_s: float, load: Load) 
         load.n_mixed_up += any(one != (str(client), str(number)) for one in named)
 
 
-async def run_load(gateway: RunningGateway, n_clients: int, n_together: int, n_replicas: int, seconds: float) -> Load:
+async def run_load(
+    gateway: RunningGateway, n_clients: int, way: tuple[int, int], seconds: float, n_lines: int | None
+) -> Load:
     """All clients for some seconds, and what was under way then to its end."""
-    load, began_s, began_cpu_s = Load(n_clients, n_together, n_replicas), time.monotonic(), cpu_s(gateway)
+    load, began_s, began_cpu_s = Load(n_clients, *way), time.monotonic(), cpu_s(gateway)
     # numbers differ between runs: no answer is known from the run before
     first = 1000 * n_clients
     limits = httpx.Limits(max_connections=None)
     async with httpx.AsyncClient(base_url=gateway.url, timeout=120, trust_env=False, limits=limits) as http:
-        await asyncio.gather(*(ask(first + n, http, began_s + seconds, load) for n in range(n_clients)))
+        await asyncio.gather(*(ask(first + n, http, began_s + seconds, load, n_lines) for n in range(n_clients)))
     load.seconds, load.cpu_s = round(time.monotonic() - began_s, 2), round(cpu_s(gateway) - began_cpu_s, 2)
     return load
 
@@ -121,19 +124,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--together", type=int, nargs="+", default=[1, 4])
     parser.add_argument("--ray", type=int, help="once more with so many replicas, each with the last of --together")
     parser.add_argument("--seconds", type=float, default=12)
+    parser.add_argument("--lines", type=int, help="of the document before the cursor (default: all of it)")
     parser.add_argument("--model", default="")
     options = parser.parse_args(arguments)
     found: list[dict[str, float]] = []
     ways = [(n_together, 0) for n_together in options.together]
     if options.ray:
         ways.append((options.together[-1], options.ray))
-    for n_together, n_replicas in ways:
-        arguments = ["--together", str(n_together), "--model", options.model]
-        arguments += ["--ray", str(n_replicas)] if n_replicas else []
-        with running_gateway(*arguments) as gateway:
-            asyncio.run(run_load(gateway, 1, n_together, n_replicas, 2))  # the first requests are slower
-            for n_clients in options.clients:
-                load = asyncio.run(run_load(gateway, n_clients, n_together, n_replicas, options.seconds)).summary()
+    with ExitStack() as stack:
+        gateways: list[RunningGateway] = []
+        for n_together, n_replicas in ways:
+            arguments = ["--together", str(n_together), "--model", options.model]
+            arguments += ["--ray", str(n_replicas)] if n_replicas else []
+            gateways.append(stack.enter_context(running_gateway(*arguments)))
+            asyncio.run(
+                run_load(gateways[-1], 1, (n_together, n_replicas), 2, options.lines)
+            )  # the first requests are slower
+        for n_clients in options.clients:
+            # in turn, so that what else the machine does falls upon all ways alike
+            for way, gateway in zip(ways, gateways, strict=True):
+                load = asyncio.run(run_load(gateway, n_clients, way, options.seconds, options.lines)).summary()
                 found.append(load)
                 print("  ".join(f"{key} {value}" for key, value in load.items()), flush=True)
     print(json.dumps(found))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from midspan_lsp.backend_settings import MarkerName
+from midspan_lsp.backends.http.markers import MARKERS, marked_prompt
 from midspan_lsp.gateway.markers import split_prompt
 from midspan_lsp.gateway.zeta import split_zeta
 
@@ -58,6 +60,13 @@ def test_every_style_comes_apart_as_it_was_put_together(style: str, prefix: str,
     parts = split_prompt(STYLES[style].replace("{p}", prefix).replace("{s}", suffix))
     assert parts is not None
     assert (parts.prefix, parts.suffix) == (prefix, suffix)
+
+
+@pytest.mark.parametrize("name", MARKERS)
+def test_what_the_remote_backend_puts_together_the_gateway_takes_apart(name: MarkerName) -> None:
+    parts = split_prompt(marked_prompt("before", "after", name))
+    assert parts is not None
+    assert (parts.prefix, parts.suffix) == ("before", "after")
 
 
 @pytest.mark.parametrize("style", STYLES)

@@ -353,3 +353,17 @@ def test_a_server_is_shown_more_of_what_follows() -> None:
     assert context_settings(Settings()).suffix_tokens == Settings().context.suffix_tokens
     remote = Settings(backend=BackendSettings(kind="cascade"))
     assert context_settings(remote).suffix_tokens == BackendSettings().suffix_tokens
+
+
+@pytest.mark.parametrize("answer", ["height * 2", None])
+async def test_an_embedded_model_that_has_something_else_to_do_is_not_waited_for_beyond_the_time(
+    answer: str | None,
+) -> None:
+    world = World(Scripted("local", known("height", 0.9)), Scripted("remote", unknown(answer) if answer else None))
+    world.local.gate.clear()
+    world.remote.gate.set()
+    async with asyncio.timeout(10):
+        response = await world.cascade.infill(InfillRequest(BEFORE, AFTER), CancellationToken(0.05))
+    assert [one.text for one in response.candidates] == ([answer] if answer else [])
+    assert world.local.n_cancelled == 0
+    await world.engine.aclose()

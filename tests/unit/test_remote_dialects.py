@@ -110,6 +110,7 @@ def test_llama_cpp_is_sent_both_sides_and_its_time() -> None:
 def test_a_gateway_is_sent_a_suffix() -> None:
     body = body_of(dialect="midspan")
     assert (body["prompt"], body["suffix"], body["model"]) == (REQUEST.prefix, REQUEST.suffix, "midspan")
+    assert body["language"] == REQUEST.language_id
 
 
 @pytest.mark.parametrize(("max_lines", "limit", "n_tokens"), [(1, 256, 64), (4, 256, 160), (64, 256, 256), (1, 8, 8)])

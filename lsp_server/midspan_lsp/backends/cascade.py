@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Coroutine
 from dataclasses import replace
+from typing import Any
 
 from midspan_lsp.backends.base import Capabilities, InfillBackend, ReportProgress
 from midspan_lsp.backends.http.candidates import is_probability_known
@@ -14,6 +16,9 @@ from midspan_lsp.types import CancellationToken, Candidate, InfillRequest, Infil
 
 SURE = 0.7
 """A middle of the embedded model at least so likely is not held back for the server's: `completion.eagerness` low."""
+_FORWARD_S = 0.2
+"""The embedded model says what it has after the forward in which time runs out; it is not waited for any longer, such
+as where it does something else, or has just been loaded and reads the whole context."""
 
 
 class CascadeBackend:
@@ -72,7 +77,7 @@ class CascadeBackend:
             return await self._local.infill(request, token, on_step)
         self._late.cancel()  # whoever asks again has gone another way than that answer
         if request.is_private or not self._remote.ready:
-            response, error = await self._ask_local(request, token, on_step)
+            response, error = await _in_time(self._ask_local(request, token, on_step), token)
             if error is not None and self._local.ready:
                 raise error
             return response
@@ -87,7 +92,7 @@ class CascadeBackend:
         token.when_cancelled(stop)
         asking = asyncio.get_running_loop().create_task(self._ask_remote(request, remote_token))
         try:
-            local, error = await self._ask_local(request, token, on_step)
+            local, error = await _in_time(self._ask_local(request, token, on_step), token)
             candidate = local.candidates[0] if local.candidates else None
             if token.cancelled():
                 remote_token.cancel()
@@ -145,6 +150,19 @@ class CascadeBackend:
             self._notices.tell(f"{error}\nThe embedded model answers alone meanwhile.")
             return None
         return response.candidates[0] if response.candidates else None
+
+
+async def _in_time(
+    asking: Coroutine[Any, Any, tuple[InfillResponse, InfillError | None]], token: CancellationToken
+) -> tuple[InfillResponse, InfillError | None]:
+    """The embedded model's answer; nothing if the request's time is over, and a forward that had begun too."""
+    task, remaining_s = asyncio.get_running_loop().create_task(asking), token.remaining_s
+    try:
+        await asyncio.wait({task}, timeout=None if remaining_s is None else remaining_s + _FORWARD_S)
+    except BaseException:
+        task.cancel()
+        raise
+    return task.result() if task.done() else (InfillResponse(), None)
 
 
 async def _better(asking: asyncio.Task[Candidate | None], shown: Candidate | None) -> InfillResponse:

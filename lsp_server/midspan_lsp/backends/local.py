@@ -54,13 +54,21 @@ class LocalBackend:
 
     async def load(self, report: ReportProgress) -> None:
         """Fetch the weights if they are not in the cache, and load them."""
-        await asyncio.wrap_future(self._worker.submit(lambda: self._load(report)))
+        await asyncio.wrap_future(self._worker.submit(lambda: self.load_now(report)))
+
+    def load_now(self, report: ReportProgress) -> None:
+        """The same on the caller's thread, for a process that has nothing else to do meanwhile."""
+        if self._infiller is not None:
+            return
+        check_installed()
+        on_progress = self._unless_closed(report_changes(report))
+        self._infiller = _translating_errors(lambda: open_model(self._settings, on_progress, self._n_together))
 
     def load_here(self, report: ReportProgress) -> Infiller:
         """The model itself, loaded on the caller's thread, where a server has a worker: for measurements."""
         from midspan_model.infilling import Infiller  # noqa: PLC0415
 
-        self._load(report)
+        self.load_now(report)
         infiller = self._loaded()
         if not isinstance(infiller, Infiller):
             raise BackendUnavailable("only checkpoints of the embedded model's kind can be measured here")
@@ -94,13 +102,6 @@ class LocalBackend:
         idle = asyncio.wrap_future(self._worker.submit(lambda: None))
         self._worker.stop()
         await asyncio.wait({idle}, timeout=_CLOSING_TIMEOUT_S)
-
-    def _load(self, report: ReportProgress) -> None:
-        if self._infiller is not None:
-            return
-        check_installed()
-        on_progress = self._unless_closed(report_changes(report))
-        self._infiller = _translating_errors(lambda: open_model(self._settings, on_progress, self._n_together))
 
     def _unless_closed(self, on_progress: Callable[[str, int, int], None]) -> Callable[[str, int, int], None]:
         """Passes on progress, and breaks off whatever makes it once the backend is closed."""

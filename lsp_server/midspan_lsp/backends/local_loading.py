@@ -18,6 +18,9 @@ OnProgress = Callable[[str, int, int], None]
 
 def open_model(settings: Settings, on_progress: OnProgress, n_together: int = 1) -> Infiller | FamilyInfiller:
     """Load it, for so many questions at a time; the embedded one's weights are fetched if they are not in the cache."""
+    from midspan_model.torch_library import load_torch_library  # noqa: PLC0415
+
+    load_torch_library()  # this is a thread of a server
     import torch  # noqa: PLC0415
     from midspan_model.config import DenoiseConfig  # noqa: PLC0415
     from midspan_model.machine import best_threads  # noqa: PLC0415

@@ -11,6 +11,7 @@ from midspan_lsp.errors import BackendUnavailable
 
 if TYPE_CHECKING:
     from midspan_lsp.backends.base import InfillBackend
+    from midspan_lsp.backends.ray_cluster import RayBackend
     from midspan_lsp.config import Settings
 
 
@@ -33,11 +34,12 @@ def check_replicas() -> None:
         )
 
 
-def build_replicas(settings: Settings, n_replicas: int, n_together: int) -> InfillBackend:
+def build_replicas(settings: Settings, least: int, most: int, n_together: int) -> RayBackend:
     """Not started yet, but Ray takes a moment to import."""
     from midspan_lsp.backends.ray_cluster import RayBackend  # noqa: PLC0415
+    from midspan_lsp.backends.ray_plan import Scale  # noqa: PLC0415
 
-    return RayBackend(settings, n_replicas, n_together)
+    return RayBackend(settings, Scale(least, most), n_together)
 
 
 def build_backend(settings: Settings, *, shared: bool, n_together: int = 1) -> InfillBackend:

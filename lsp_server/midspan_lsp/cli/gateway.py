@@ -10,6 +10,7 @@ from pathlib import Path
 from midspan_lsp.cli.addresses import read_address
 from midspan_lsp.cli.backends import N_TOGETHER, build_backend, build_replicas, check_replicas, check_sharing
 from midspan_lsp.cli.progress import ProgressLine
+from midspan_lsp.cli.renewing import Renewal
 from midspan_lsp.config import MemorySettings, Settings
 from midspan_lsp.errors import BackendUnavailable, DocumentError
 
@@ -28,7 +29,7 @@ class Options:
         allowed_hosts: names by which it may be called.
         shared: whether the model is that which all servers share.
         n_together: requests that the model works on at a time.
-        n_replicas: of the model, as a deployment of Ray Serve; 0: none.
+        replicas: of the model, as a deployment of Ray Serve: the least and the most of them; None: none.
     """
 
     listen: str | None = None
@@ -38,7 +39,7 @@ class Options:
     allowed_hosts: tuple[str, ...] = ()
     shared: bool = False
     n_together: int = N_TOGETHER
-    n_replicas: int = 0
+    replicas: tuple[int, int] | None = None
 
 
 def run(options: Options) -> int:
@@ -63,7 +64,7 @@ def run(options: Options) -> int:
         token=os.environ.get(TOKEN_VARIABLE, ""),
         allowed_hosts=frozenset(name.lower() for name in options.allowed_hosts),
         folders=tuple(_folder(one) for one in options.workspaces),
-        n_at_once=max(1, options.n_replicas) * options.n_together + 1,
+        n_at_once=(options.replicas or (1, 1))[1] * options.n_together + 1,
     )
     settings = Settings(memory=MemorySettings(enabled=bool(options.workspaces)))
     settings = replace(
@@ -74,15 +75,23 @@ def run(options: Options) -> int:
 
     if options.shared:
         check_sharing()
-    if options.n_replicas:
+    if options.replicas:
         check_replicas()
 
     def build() -> Engine:
-        if options.n_replicas:
-            backend = build_replicas(settings, options.n_replicas, options.n_together)
-        else:
+        if options.replicas is None:
             backend = build_backend(settings, shared=options.shared, n_together=options.n_together)
-        return Engine(backend, settings, Recall(settings.memory))
+            return Engine(backend, settings, Recall(settings.memory))
+        replicas = build_replicas(settings, *options.replicas, options.n_together)
+        engine = Engine(replicas, settings, Recall(settings.memory))
+
+        async def renew() -> bool:
+            is_new = await replicas.renew()
+            await engine.apply(settings)  # what is known is the old model's
+            return is_new
+
+        Renewal(renew, _say).listen()
+        return engine
 
     progress = ProgressLine()
     try:
@@ -92,7 +101,11 @@ def run(options: Options) -> int:
 
 
 def _tell(url: str) -> None:
-    print(f"Midspan answers on {url} (OpenAI: {url}/v1, llama.cpp: {url}/infill, Ollama: {url})", flush=True)
+    _say(f"Midspan answers on {url} (OpenAI: {url}/v1, llama.cpp: {url}/infill, Ollama: {url})")
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
 
 
 def _folder(name: str) -> str:

@@ -76,7 +76,7 @@ def _gateway(options: argparse.Namespace) -> int:
             allowed_hosts=tuple(options.allow),
             shared=options.shared,
             n_together=options.together,
-            n_replicas=options.ray,
+            replicas=options.ray,
         )
     )
 

@@ -123,7 +123,12 @@ def _add_gateway(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     )
     model = gateway.add_mutually_exclusive_group()
     model.add_argument("--shared", action="store_true", help="the model of `midspan serve --shared`")
-    model.add_argument("--ray", type=_positive, default=0, metavar="N", help="N models, as replicas of Ray Serve")
+    model.add_argument(
+        "--ray",
+        type=_range,
+        metavar="N[-M]",
+        help="N models, as replicas of Ray Serve; up to M while there is that much to do",
+    )
 
 
 def _positive(text: str) -> int:
@@ -131,6 +136,14 @@ def _positive(text: str) -> int:
     if number < 1:
         raise ValueError(text)
     return number
+
+
+def _range(text: str) -> tuple[int, int]:
+    least, dash, most = text.partition("-")
+    found = _positive(least), _positive(most if dash else least)
+    if found[0] > found[1]:
+        raise ValueError(text)
+    return found
 
 
 def _add_memory(parser: argparse.ArgumentParser) -> None:

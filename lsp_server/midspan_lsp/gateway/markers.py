@@ -1,7 +1,6 @@
 """Prompts in which marks of a model's own tell prefix from suffix. Pure.
 
-Clients of completion servers write them for the model they expect; here each is taken apart again. The marks are those
-of Zed's `crates/edit_prediction/src/fim.rs` (2026-08) and of the models' own documentation.
+Clients of completion servers write them for the model they expect; here each is taken apart again.
 """
 
 from __future__ import annotations
@@ -9,22 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class Markers:
-    """How one family of models is asked.
-
-    Attributes:
-        prefix: stands before the prefix.
-        suffix: stands before the suffix.
-        middle: ends the prompt; empty where nothing does.
-        suffix_first: the suffix stands before the prefix.
-    """
-
-    prefix: str
-    suffix: str
-    middle: str
-    suffix_first: bool = False
+from midspan_lsp.backends.http.markers import MARKERS, Markers
 
 
 @dataclass(frozen=True)
@@ -36,16 +20,6 @@ class Parts:
     path: str = ""
 
 
-FAMILIES: dict[str, Markers] = {
-    "qwen": Markers("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"),  # also code_gemma
-    "star_coder": Markers("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),
-    "code_llama": Markers("<PRE> ", " <SUF>", " <MID>"),
-    "deepseek_coder": Markers("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"),
-    "codestral": Markers("[PREFIX]", "[SUFFIX]", "", suffix_first=True),
-    "glm": Markers("<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>"),
-    "seed_coder": Markers("<[fim-prefix]>", "<[fim-suffix]>", "<[fim-middle]>", suffix_first=True),
-}
-
 # before the marks some clients put other files of the project, each under its path
 _FILE = re.compile(r"<(?:\|file_sep\||file_sep|filename)>([^\n<>|]{1,1024})\n")
 
@@ -55,7 +29,7 @@ def split_prompt(prompt: str) -> Parts | None:
 
     The text itself may contain marks: the first mark of the prefix counts and the last of the suffix and the middle.
     """
-    for markers in FAMILIES.values():
+    for markers in MARKERS.values():
         parts = _split_suffix_first(prompt, markers) if markers.suffix_first else _split(prompt, markers)
         if parts is not None:
             return parts
@@ -63,21 +37,21 @@ def split_prompt(prompt: str) -> Parts | None:
 
 
 def _split(prompt: str, markers: Markers) -> Parts | None:
-    before, found, rest = prompt.partition(markers.prefix)
-    if not found or not rest.rstrip().endswith(markers.middle.strip()):
+    before, found, rest = prompt.partition(markers.before_prefix)
+    if not found or not rest.rstrip().endswith(markers.before_middle.strip()):
         return None
-    prefix, found, suffix = rest[: rest.rindex(markers.middle.strip())].rpartition(markers.suffix)
+    prefix, found, suffix = rest[: rest.rindex(markers.before_middle.strip())].rpartition(markers.before_suffix)
     if not found:
         return None
     paths = _FILE.findall(before)
     # the mark of the middle may begin with a blank that belongs to it, not to the suffix
-    blank = markers.middle[: len(markers.middle) - len(markers.middle.lstrip())]
+    blank = markers.before_middle[: len(markers.before_middle) - len(markers.before_middle.lstrip())]
     return Parts(prefix, suffix.removesuffix(blank), paths[-1] if paths else "")
 
 
 def _split_suffix_first(prompt: str, markers: Markers) -> Parts | None:
-    if not prompt.startswith(markers.suffix) or not prompt.endswith(markers.middle):
+    if not prompt.startswith(markers.before_suffix) or not prompt.endswith(markers.before_middle):
         return None
-    rest = prompt[len(markers.suffix) : len(prompt) - len(markers.middle)]
-    suffix, found, prefix = rest.partition(markers.prefix)
+    rest = prompt[len(markers.before_suffix) : len(prompt) - len(markers.before_middle)]
+    suffix, found, prefix = rest.partition(markers.before_prefix)
     return Parts(prefix, suffix) if found else None

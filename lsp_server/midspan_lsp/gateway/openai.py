@@ -59,7 +59,10 @@ class OpenAi(_Choosing[bodies.CompletionBody]):
         answer: FimAnswer | None = None,
         draft: replies.Draft | None = None,
     ) -> replies.Completion:
-        choice = replies.CompletionChoice(text=text, finish_reason=answer.finish if answer else None)
+        choice = replies.CompletionChoice(text=text)
+        if answer is not None:
+            choice.finish_reason = answer.finish
+            choice.probability = answer.probability if answer.text else None
         return replies.Completion(
             id=f"cmpl-{stamp.id}",
             created=int(stamp.at_s),

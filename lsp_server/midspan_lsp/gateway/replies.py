@@ -25,12 +25,13 @@ class Draft(BaseModel):
 
 
 class CompletionChoice(BaseModel):
-    """OpenAI's."""
+    """OpenAI's; `probability` is Midspan's own: of the whole middle's being right, even if it was cut."""
 
     text: str
     index: int = 0
     logprobs: None = None
     finish_reason: Finish | None = None
+    probability: float | None = None
 
 
 class Completion(BaseModel):

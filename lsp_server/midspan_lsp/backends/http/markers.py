@@ -1,4 +1,4 @@
-"""How families of models are told in one text where the middle is. Pure."""
+"""How families of models are told in one text where the middle is: so servers are asked, and the gateway is. Pure."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ MARKERS: dict[MarkerName, Markers] = {
     MarkerName.DEEPSEEK: Markers("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"),
     MarkerName.CODESTRAL: Markers("[PREFIX]", "[SUFFIX]", "", suffix_first=True),
     MarkerName.GLM: Markers("<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>", ends=("<|endoftext|>",)),
+    MarkerName.SEEDCODER: Markers("<[fim-prefix]>", "<[fim-suffix]>", "<[fim-middle]>", suffix_first=True),
 }
-"""As Zed and the models' own papers have them."""
+"""As Zed's `crates/edit_prediction/src/fim.rs` (2026-08) and the models' own papers have them."""
 
 
 def marked_prompt(prefix: str, suffix: str, name: MarkerName) -> str:

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from midspan_lsp.backends.http.question import Answer, Dialect, Question
+from midspan_lsp.backends.http.question import Answer, Dialect, Question, fim_body
 from midspan_lsp.backends.http.reading import at, count_at, names_at, text_at
 
 
 def build(question: Question) -> dict[str, object]:
     """The body of a request."""
-    return {
-        "model": question.model,
-        "prompt": question.neighbour + question.prefix,
-        "suffix": question.suffix,
-        "max_tokens": question.max_tokens,
-        "stop": list(question.stop),
-        "stream": False,
-        "language": question.language_id,
-    }
+    return fim_body(question) | {"language": question.language_id}
 
 
 def parse(body: object) -> Answer:

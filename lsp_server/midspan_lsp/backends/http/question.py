@@ -37,6 +37,18 @@ class Question:
     language_id: str = ""
 
 
+def fim_body(question: Question) -> dict[str, object]:
+    """What most servers are sent."""
+    return {
+        "model": question.model,
+        "prompt": question.neighbour + question.prefix,
+        "suffix": question.suffix,
+        "max_tokens": question.max_tokens,
+        "stop": list(question.stop),
+        "stream": False,
+    }
+
+
 @dataclass(frozen=True)
 class Piece:
     """A token of an answer.
