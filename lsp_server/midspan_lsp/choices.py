@@ -14,6 +14,13 @@ class Eagerness(StrEnum):
     ALWAYS = "always"
 
 
+class Pacing(StrEnum):
+    """How long an automatic request waits for the next key before the model is asked."""
+
+    ADAPTIVE = "adaptive"
+    FIXED = "fixed"
+
+
 class Device(StrEnum):
     """Where a bigger checkpoint computes."""
 

@@ -144,9 +144,9 @@ class RawClient:
         document = {"uri": f"file:///{name}", "version": version}
         self.notify("textDocument/didChange", {"textDocument": document, "contentChanges": changes})
 
-    def ask_completion(self, name: str, line: int = 0, character: int = 4) -> int:
-        """Sends an inline completion, at the end of "x = " if no place is given."""
-        position, context = {"line": line, "character": character}, {"triggerKind": 1}
+    def ask_completion(self, name: str, line: int = 0, character: int = 4, kind: int = 1) -> int:
+        """Sends an inline completion, by hand if no kind is given, at the end of "x = " if no place is."""
+        position, context = {"line": line, "character": character}, {"triggerKind": kind}
         params = {"textDocument": {"uri": f"file:///{name}"}, "position": position, "context": context}
         return self.ask(COMPLETION, params)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from itertools import count
@@ -46,6 +47,11 @@ class Session:
 
     async def ask(self, text: str, name: str = "", *, after: str = "", kind: int = AUTOMATIC) -> str | None:
         """What is shown between two texts, in a new document."""
+        result = (await self.client.response(self._send(text, name, after, kind)[1]))["result"]
+        return result and result["items"][0]["insertText"]
+
+    def _send(self, text: str, name: str, after: str, kind: int) -> tuple[str, int]:
+        """Opens a document and asks between its texts; its uri, and the request's number."""
         uri = (self.project / (name or f"asks_{self.number()}.py")).as_uri()
         language = "plaintext" if name.endswith(".txt") else "python"
         item = {"uri": uri, "languageId": language, "version": 1, "text": text + after}
@@ -53,8 +59,21 @@ class Session:
         lines = text.split("\n")
         place = {"line": len(lines) - 1, "character": len(lines[-1])}
         params = {"textDocument": {"uri": uri}, "position": place, "context": {"triggerKind": kind}}
-        result = (await self.client.request(COMPLETION, params))["result"]
-        return result and result["items"][0]["insertText"]
+        return uri, self.client.ask(COMPLETION, params)
+
+    async def is_answered(self, text: str, within_s: float) -> bool:
+        """Whether an automatic request is, after so long; then its document is closed."""
+        uri, number = self._send(text, "", "", AUTOMATIC)
+        ends_s = time.monotonic() + within_s
+        while not (found := [one for one in self.client.others if one.get("id") == number and "method" not in one]):
+            if time.monotonic() > ends_s:
+                break
+            await self.status()
+            await asyncio.sleep(0.05)
+        self.client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+        if not found:
+            await self.client.response(number)
+        return bool(found)
 
     async def told(self, text: str, **place: Any) -> dict[str, Any]:
         """What the backend was asked then."""

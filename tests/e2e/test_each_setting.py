@@ -10,7 +10,7 @@ import operator
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,18 @@ from test_each_backend_setting import BACKEND_CASES
 TINY = "the tiny checkpoint"
 FAMILY = "Dream"
 """A tiny checkpoint of it, in its published form: what it fills is always denoised."""
+WITHIN_S = 2.0
+"""Far from both delays that are told apart."""
 ABSENT_DEVICE = "cuda" if sys.platform == "darwin" else "mps"
 
 
 async def is_shown(session: Session) -> object:
     return await session.ask("unsure = ") is not None
+
+
+async def is_asked_soon(session: Session) -> object:
+    """Whether the model is, where no other key comes."""
+    return await session.is_answered("x = ", WITHIN_S)
 
 
 async def is_comment_completed(session: Session) -> object:
@@ -143,6 +150,7 @@ class Case:
     Attributes:
         late: counts only from the next start on.
         model: with the real command around this model; "": around a backend that tells what it is asked.
+        common: other settings, in both cases.
     """
 
     value: Any
@@ -150,11 +158,14 @@ class Case:
     effect: Effect
     late: bool = False
     model: str = ""
+    common: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 CASES = {
     "completion.eagerness": Case("always", is_shown, ON),
     "completion.max_lines": Case(7, n_lines, switches(4, 7)),
+    "completion.pacing": Case("fixed", is_asked_soon, OFF, common={"completion.delay_ms": 5000}),
+    "completion.delay_ms": Case(5000, is_asked_soon, OFF, common={"completion.pacing": "fixed"}),
     "completion.timeout_ms": Case(50, is_cut, ON),
     "completion.invoked_timeout_ms": Case(50, is_cut_by_hand, ON),
     "completion.in_comments": Case(False, is_comment_completed, OFF),
@@ -210,8 +221,10 @@ def test_each_setting_has_a_case() -> None:
 @pytest.mark.parametrize("key", keys(late=False))
 async def test_it_counts_when_it_changes(key: str, shared: Session) -> None:
     case = CASES[key]
+    if case.common:
+        await shared.change(case.common)
     default = await case.observe(shared)
-    await shared.change({key: case.value})
+    await shared.change({**case.common, key: case.value})
     changed = await case.observe(shared)
     await shared.change({})
     assert case.effect(default, changed), (default, changed)
@@ -224,7 +237,7 @@ async def test_it_counts_from_the_start(
 ) -> None:
     case = CASES[key]
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    common: dict[str, Any] = {}
+    common = case.common
     if case.model in (TINY, FAMILY):
         path = tiny_checkpoint if case.model == TINY else write_family(FAMILY, tmp_path / "published")
         common = {"completion.eagerness": "always", "completion.invoked_timeout_ms": 60_000, "model.path": str(path)}
@@ -233,7 +246,7 @@ async def test_it_counts_from_the_start(
         common.pop(key, None)
     if key != "model.path":  # whose default needs the weights of the cache
         monkeypatch.setenv("MIDSPAN_CACHE", str(tmp_path / "cache"))
-    if case.model or case.observe is is_counted:
+    if case.model or case.common or case.observe is is_counted:
         async with running(tmp_path / "default", common, real=bool(case.model)) as session:
             default = await case.observe(session)
     else:

@@ -61,7 +61,7 @@ def test_percentiles(values: list[float | None], wanted: dict[str, float | None]
 
 
 def test_what_is_overtaken_is_neither_answered_nor_left_out() -> None:
-    keys = [Key(4.0, False, "ab", "ab "), Key(6.0, False, "", "b"), Key(None, False, "", "c")]
+    keys = [Key(None, False, "", "c"), Key(4.0, False, "ab", "ab "), Key(6.0, False, "", "b")]
     work = {
         "forwards": 6,
         "wastedForwards": 3,
@@ -72,6 +72,7 @@ def test_what_is_overtaken_is_neither_answered_nor_left_out() -> None:
     }
     found = report.costs([Rhythm(keys, 2.0, 0.5, work), Rhythm(keys, 1.0, 0.5, work)])
     assert found["warm_ms"] == {"p50": 6.0, "p90": None, "p99": None}
+    assert found["last_ms"] == {"p50": 6.0, "p90": 6.0, "p99": 6.0}
     assert (found["answered"], found["shown"], found["right_of_shown"]) == (0.667, 0.333, 1.0)
     assert (found["forwards_per_key"], found["wasted_forwards_per_key"], found["cpu_s_per_minute"]) == (2.0, 1.0, 20.0)
     assert report.costs([Rhythm(keys, 2.0, None, work)])["cpu_s_per_minute"] is None

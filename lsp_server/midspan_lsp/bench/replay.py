@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import random
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,15 +57,30 @@ class Rhythm:
     work: dict[str, int]
 
 
-async def type_at_rhythm(editor: Editor, hole: Hole, keys_per_second: float) -> Rhythm:
-    """Type a hole as a person does, and ask at each key as editors do: the older request is cancelled."""
+def gaps_s(keys_per_second: float, uneven: float, seed: int) -> Iterator[float]:
+    """Seconds between keys, without end: log-normal, as people's are; `uneven` times their mean is their deviation."""
+    draw, sigma = random.Random(seed), math.sqrt(math.log1p(uneven**2))  # noqa: S311  (no secret)
+    while True:
+        yield draw.lognormvariate(-(sigma**2) / 2, sigma) / keys_per_second
+
+
+async def type_at_rhythm(editor: Editor, hole: Hole, gaps: Iterator[float]) -> Rhythm:
+    """Type a hole as a person does, and ask at each key as editors do: the older request is cancelled.
+
+    Args:
+        editor: of the server.
+        hole: to be typed.
+        gaps: seconds between keys.
+    """
     editor.open(hole, hole.text())
     typing = _Typing(editor, hole)
     typing.press(0)
     await typing.last_answer()
     before, before_s, began_s = await editor.work(), cpu_s(editor.pid), time.perf_counter()
+    next_s = began_s
     for n_typed in range(1, len(hole.middle)):
-        await asyncio.sleep(max(0.0, began_s + n_typed / keys_per_second - time.perf_counter()))
+        next_s += next(gaps)
+        await asyncio.sleep(max(0.0, next_s - time.perf_counter()))
         typing.press(n_typed)
     await typing.last_answer()
     wall_s, after_s, after = time.perf_counter() - began_s, cpu_s(editor.pid), await editor.work()

@@ -59,7 +59,7 @@ def latencies(keys: Sequence[Key]) -> dict[str, Any]:
 
 
 def costs(lines: Sequence[Rhythm]) -> dict[str, Any]:
-    """What typing at a rhythm cost, a key."""
+    """What typing at a rhythm cost, a key; `last_ms`: the answer to a line's last key, behind which comes a pause."""
     keys = [key for line in lines for key in line.keys]
 
     def per_key(name: str) -> float:
@@ -69,6 +69,7 @@ def costs(lines: Sequence[Rhythm]) -> dict[str, Any]:
     wall_s = sum(line.wall_s for line in lines)
     return {
         **latencies(keys),
+        "last_ms": percentiles([line.keys[-1].ms for line in lines if line.keys]),
         "forwards_per_key": per_key("forwards"),
         "wasted_forwards_per_key": per_key("wastedForwards"),
         "encoded_tokens_per_key": per_key("encodedTokens"),

@@ -16,7 +16,7 @@ from midspan_lsp.bench import report
 from midspan_lsp.bench.client import Editor
 from midspan_lsp.bench.llama import Llama
 from midspan_lsp.bench.machine import cpu_s, peak_megabytes, usable_processors
-from midspan_lsp.bench.replay import Key, Rhythm, answer_when_ready, type_at_rhythm, type_patiently
+from midspan_lsp.bench.replay import Key, Rhythm, answer_when_ready, gaps_s, type_at_rhythm, type_patiently
 from midspan_lsp.bench.traces import Hole, choose_holes, lengthened
 from midspan_lsp.cli.progress import ProgressLine
 from midspan_lsp.config import ModelSettings, Settings
@@ -41,6 +41,9 @@ class Options:
         llama: folder with node-llama-cpp, which types them too; None: it does not.
         plot: picture to write; None: none.
         model: a checkpoint folder; empty: the embedded model.
+        pacing: as of the setting; None: its default.
+        delay_ms: as of the setting; None: its default.
+        uneven: standard deviation of the gaps between keys, as a share of their mean.
     """
 
     paths: tuple[str, ...] = ()
@@ -51,6 +54,15 @@ class Options:
     llama: str | None = None
     plot: str | None = None
     model: str = ""
+    pacing: str | None = None
+    delay_ms: int | None = None
+    uneven: float = 0.0
+
+    @property
+    def completion(self) -> dict[str, object]:
+        """Those of the settings that are given."""
+        given = {"pacing": self.pacing, "delay_ms": self.delay_ms}
+        return {key: value for key, value in given.items() if value is not None}
 
 
 def run(options: Options) -> int:
@@ -85,7 +97,7 @@ async def _typed(
 ) -> dict[str, Any]:
     """Half of the holes typed patiently, the others at the rhythm, with the default settings."""
     progress.say("starting a server")
-    editor = await Editor.start({"model": {"path": options.model}}, folders)
+    editor = await Editor.start({"completion": options.completion, "model": {"path": options.model}}, folders)
     loaded_s = await editor.loaded()
     await asyncio.sleep(_REST_S)  # the folders are read meanwhile
     half = len(holes) // 2
@@ -96,9 +108,10 @@ async def _typed(
         progress.say(f"typing patiently, line {number} of {half}")
         patient += await type_patiently(editor, hole, _KEYS_PER_HOLE)
     rhythm: list[Rhythm] = []
+    gaps = gaps_s(options.keys_per_second, options.uneven, options.seed)
     for number, hole in enumerate(holes[half:], start=1):
         progress.say(f"typing {options.keys_per_second:g} keys a second, line {number} of {len(holes) - half}")
-        rhythm.append(await type_at_rhythm(editor, hole, options.keys_per_second))
+        rhythm.append(await type_at_rhythm(editor, hole, gaps))
     await asyncio.sleep(_REST_S)
     before_s = cpu_s(editor.pid)
     await asyncio.sleep(_REST_S)

@@ -137,6 +137,9 @@ def _bench(options: argparse.Namespace) -> int:
             llama=options.llama,
             plot=options.plot,
             model=options.model,
+            pacing=options.pacing,
+            delay_ms=options.delay_ms,
+            uneven=options.uneven,
         )
     )
 

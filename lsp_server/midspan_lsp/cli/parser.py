@@ -70,21 +70,30 @@ def build_parser() -> argparse.ArgumentParser:
 
     add("stats", "say what is kept of each project, and how often it had the middle that was shown")
 
+    _add_bench(add)
+
+    evaluate = add("evaluate", "measure the middles on held-out code, with the project's memory")
+    evaluate.add_argument("arguments", nargs=argparse.REMAINDER, help="as of `python -m midspan_model.evaluation`")
+    return parser
+
+
+def _add_bench(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     bench = add("bench", "measure how fast a server answers who types real files")
     bench.add_argument("paths", nargs="*", metavar="PATH", help="files and folders to type (default: Midspan's own)")
     bench.add_argument("--holes", type=_positive, default=10, metavar="N", help="lines typed in each way (default: 10)")
     bench.add_argument("--seed", type=int, default=0, help="chooses the lines (default: 0)")
     bench.add_argument("--keys-per-second", type=_positive, default=5, metavar="N", help="the rhythm (default: 5)")
+    bench.add_argument(
+        "--uneven", type=float, default=0.0, metavar="X", help="deviation of its gaps by their mean (default: 0)"
+    )
+    bench.add_argument("--pacing", choices=["adaptive", "fixed"], help="as the setting `completion.pacing`")
+    bench.add_argument("--delay-ms", type=int, metavar="N", help="as the setting `completion.delay_ms`")
     bench.add_argument("--no-control", action="store_true", help="leave out the trunk typing from left to right")
     bench.add_argument("--llama", metavar="FOLDER", help="compare with llama.cpp: a folder with node-llama-cpp")
     bench.add_argument(
         "--model", default="", metavar="FOLDER", help="a checkpoint folder instead of the embedded model"
     )
     bench.add_argument("--plot", metavar="FILE", help="draw milliseconds by length of the middle (PNG)")
-
-    evaluate = add("evaluate", "measure the middles on held-out code, with the project's memory")
-    evaluate.add_argument("arguments", nargs=argparse.REMAINDER, help="as of `python -m midspan_model.evaluation`")
-    return parser
 
 
 def _add_gateway(add: Callable[[str, str], argparse.ArgumentParser]) -> None:

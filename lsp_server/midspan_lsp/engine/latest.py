@@ -1,8 +1,10 @@
-"""Latest wins: of one kind of request, one lives per document."""
+"""Latest wins: of one kind of request, one lives per document; and two that ask the same have one answer."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import asyncio
+from collections.abc import Generator, Hashable
+from contextlib import contextmanager
 
 from midspan_lsp.types import CancellationToken
 
@@ -34,3 +36,31 @@ class LatestWins:
         """Nobody waits for anything any more."""
         for token in self._tokens.values():
             token.cancel()
+
+
+class Running:
+    """What is being answered. Belongs to one event loop."""
+
+    def __init__(self) -> None:
+        self._done: dict[Hashable, asyncio.Future[None]] = {}
+
+    async def ended(self, question: Hashable) -> bool:
+        """Until the same question is answered, if it is being asked; whether it was.
+
+        The menu asks what ghost text has asked: one answer will do for both.
+        """
+        done = self._done.get(question)
+        if done is not None:
+            await asyncio.wait({done})
+        return done is not None
+
+    @contextmanager
+    def started(self, question: Hashable) -> Generator[None]:
+        """To be held while a question is being answered."""
+        self._done[question] = done = asyncio.get_running_loop().create_future()
+        try:
+            yield
+        finally:
+            done.set_result(None)
+            if self._done.get(question) is done:
+                del self._done[question]

@@ -17,8 +17,9 @@ from midspan_lsp.engine.edits import end_of_edit
 from midspan_lsp.engine.feedback import Feedback
 from midspan_lsp.engine.filling import Filler
 from midspan_lsp.engine.late import LateAnswers
-from midspan_lsp.engine.latest import LatestWins
+from midspan_lsp.engine.latest import LatestWins, Running
 from midspan_lsp.engine.outcome import STOPPED, Outcome, Silence, Tally, suggestions
+from midspan_lsp.engine.pacing import Pace
 from midspan_lsp.engine.prefetch import QUIET_S, Prefetch
 from midspan_lsp.engine.recall import Recall
 from midspan_lsp.engine.requests import least_shown, request_at, token_for
@@ -66,8 +67,9 @@ class Engine:
         self._filler = self._new_filler()
         self._answers = Answers()
         self._late = LateAnswers()
+        self._pace = Pace()
         self._prefetch = Prefetch(backend, self.tally, quiet_s)
-        self._running: dict[Place, asyncio.Future[None]] = {}
+        self._running = Running()
         self._texts: dict[str, str] = {}
 
     @property
@@ -95,6 +97,7 @@ class Engine:
         before = self._texts.get(snapshot.uri, "")
         self._texts[snapshot.uri] = snapshot.text
         if before != snapshot.text:
+            self._pace.edited()
             self._latest.cancel(snapshot.uri)
             self._expect(snapshot, end_of_edit(before, snapshot.text))
         self.recall.changed(snapshot)
@@ -130,7 +133,8 @@ class Engine:
         self._latest.start(snapshot.uri, kind, token)
         outcome, began_s = STOPPED, time.monotonic()
         try:
-            outcome = await self._answer(request, snapshot, offset, trigger, token)
+            is_typed = trigger is not Trigger.INVOKED
+            outcome = await self._answer(request, snapshot, offset, trigger, token, is_typed=is_typed)
         except InfillError:
             outcome = replace(STOPPED, silence=Silence.FAILED)
             raise
@@ -211,15 +215,15 @@ class Engine:
         trigger: Trigger,
         token: CancellationToken,
         on_step: StepObserver | None = None,
+        *,
+        is_typed: bool = False,
     ) -> Outcome:
-        """What is known of this place already, or else what the backend says."""
+        """What is known of this place already, or else what the backend says; `is_typed`: once no key follows."""
         knowledge, by_hand = self.recall.knowledge(snapshot.uri), trigger is Trigger.INVOKED
         place = Place(snapshot.uri, request.prefix, request.suffix, knowledge)
         self.tally.n_requests += 1
-        if same := self._running.get(place):  # the menu asks what ghost text has asked: one answer will do for both
-            await asyncio.wait({same})
-            if token.cancelled():
-                return STOPPED
+        if not by_hand and await self._running.ended(place) and token.cancelled():
+            return STOPPED
         if known := self._answers.find(place, by_hand=by_hand):
             outcome, is_begun = known
             self.tally.n_typed_through += is_begun
@@ -227,20 +231,18 @@ class Engine:
             return outcome
         if not by_hand and (silence := await reason_not_to_ask(request, snapshot, offset, self._settings.completion)):
             return replace(STOPPED, silence=silence)
-        if token.cancelled():
-            return STOPPED
-        self._prefetch.pause()
-        self._running[place] = done = asyncio.get_running_loop().create_future()
-        try:
-            outcome = await self._filler.fill(request, snapshot, offset, token, on_step)
+        with self._running.started(place):
+            if is_typed:
+                await self._pace.wait(self._settings.completion, token)
+            if token.cancelled():
+                return STOPPED
+            self._prefetch.pause()
+            with self._pace.work(token):
+                outcome = await self._filler.fill(request, snapshot, offset, token, on_step)
             is_cut = token.expired()
             self._answers.add(place, outcome, by_hand=by_hand, is_cut=is_cut)
             question = (request, snapshot, offset)
             self._late.expect(outcome, question, self._filler, self._answers, place, by_hand=by_hand)
-        finally:
-            done.set_result(None)
-            if self._running.get(place) is done:
-                del self._running[place]
         if outcome.silence is None:  # once, however often it is shown again
             self.recall.shown(snapshot, from_project=outcome.source is not None)
         if is_cut and not token.cancelled():  # what it lacked is made up for
