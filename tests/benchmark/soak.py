@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from midspan_lsp.backends.base import Capabilities, ReportProgress
+from midspan_lsp.choices import Pacing
 from midspan_lsp.config import Settings
 from midspan_lsp.engine.feedback import Feedback
 from midspan_lsp.engine.pipeline import Engine
@@ -47,6 +48,8 @@ N_DOCUMENTS = 20
 SAMPLE_S = 15
 SEEN_CHARACTERS = 100
 LATENCY_S = 0.03
+DELAYS_MS = (0, 20, 400)
+INVOKED, AUTOMATIC = 1, 2
 CODES = {None: "answered", -32800: "cancelled"}
 
 
@@ -125,14 +128,19 @@ class Editor:
             version = draw.choice([self._versions[name], None, 0])
             self._client.change(name, version, random_edit(draw, self._texts[name]))
         elif kind < 0.75:
-            msg_id = self._ask(name, draw.randint(0, len(self._texts[name].text)))
+            msg_id = self._ask(name, draw.randint(0, len(self._texts[name].text)), draw.choice([INVOKED, AUTOMATIC]))
             if draw.random() < 0.3:
                 self._client.notify("$/cancelRequest", {"id": msg_id})
         elif kind < 0.8:
             del self._texts[name]
             self._client.notify("textDocument/didClose", {"textDocument": {"uri": f"file:///{name}"}})
         elif kind < 0.81:
-            settings = {"completion": {"max_lines": draw.randint(1, 5)}, "memory": {"enabled": draw.random() < 0.8}}
+            completion = {
+                "max_lines": draw.randint(1, 5),
+                "pacing": draw.choice(list(Pacing)),
+                "delay_ms": draw.choice(DELAYS_MS),
+            }
+            settings = {"completion": completion, "memory": {"enabled": draw.random() < 0.8}}
             self._client.notify("workspace/didChangeConfiguration", {"settings": {"midspan": settings}})
         elif not self._would_confuse(body := mutate(draw, 10_000_000 + number)):
             self._client.send_bytes(body)
@@ -140,20 +148,21 @@ class Editor:
     async def compare(self) -> tuple[int, int]:
         """Asks along each text what the server has before that place; how many answers there were, and places.
 
+        Where the answer would stand in a word, or break the syntax, there is none: it is asked a little before.
+
         Raises:
             AssertionError: it is something else.
         """
         self._client.notify("workspace/didChangeConfiguration", {"settings": {"midspan": {"memory": {}}}})
         n_same = n_places = 0
         for name, model in self._texts.items():
-            for offset in [*range(0, len(model.text), SEEN_CHARACTERS), len(model.text)]:
-                for _ in range(20):  # the last edits' own requests may be in the way
-                    if found := await self._result(self._ask(name, offset)):
-                        break
-                before = model.before(*self._position(model, offset))
-                assert found in (None, digest(before)), name
-                n_same += found is not None
+            for offset in [*range(SEEN_CHARACTERS, len(model.text), SEEN_CHARACTERS), len(model.text)]:
                 n_places += 1
+                for place in range(offset, max(-1, offset - SEEN_CHARACTERS), -1):
+                    if found := await self._result(self._ask(name, place)):
+                        assert found == digest(model.before(*self._position(model, place))), name
+                        n_same += 1
+                        break
         return n_same, n_places
 
     def _would_confuse(self, body: bytes) -> bool:
@@ -165,9 +174,9 @@ class Editor:
         self._texts[name] = TextModel(random_text(self._draw, 300), "utf-16")
         self._client.open(name, self._texts[name].text)
 
-    def _ask(self, name: str, offset: int) -> int:
+    def _ask(self, name: str, offset: int, kind: int = INVOKED) -> int:
         line, character = self._position(self._texts[name], offset)
-        msg_id = self._client.ask_completion(name, line, character)
+        msg_id = self._client.ask_completion(name, line, character, kind)
         self.answers[msg_id] = 0
         return msg_id
 
