@@ -56,6 +56,15 @@ params.context = { triggerKind = 1 }
 local answer = client:request_sync("textDocument/inlineCompletion", params, 60000)
 return answer.result ~= vim.NIL and answer.result or nil
 """
+COUNT = """
+vim.g.n_accepted = 0
+vim.api.nvim_create_autocmd("LspRequest", { callback = function(event)
+  local request = event.data.request
+  if request.method == "workspace/executeCommand" and request.type == "complete" then
+    vim.g.n_accepted = vim.g.n_accepted + 1
+  end
+end })
+"""
 _T = TypeVar("_T")
 
 
@@ -142,6 +151,14 @@ class Neovim:
         """Waits for this ghost text; "": for none."""
         self.until(lambda: self.ghost() == text, f"{text!r} instead of {self.ghost()!r}")
 
+    def watch_acceptances(self) -> None:
+        """From now on counts the commands that the server has been told."""
+        self.lua(COUNT)
+
+    def acceptances(self) -> int:
+        """How many it has answered."""
+        return self.lua("return vim.g.n_accepted")
+
     def text(self) -> str:
         return "\n".join(self.rpc.current.buffer[:])
 
@@ -166,6 +183,7 @@ def neovim(tmp_path_factory: pytest.TempPathFactory, embedded_weights: Path) -> 
         neovim.write("first.py", "x = ‸\n")
         neovim.until(lambda: "loading" in neovim.status(), "the loading to be shown")
         neovim.until(neovim.ready, "the model")
+        neovim.watch_acceptances()
         yield neovim
     finally:
         neovim.close()
@@ -179,7 +197,7 @@ def inserted(marked: str, middle: str) -> str:
 def test_what_is_shown_is_what_is_accepted(neovim: Neovim, name: str) -> None:
     marked = DOCUMENTS[name]
     path = neovim.write(name, marked)
-    ghost = neovim.shown()
+    ghost, n_accepted = neovim.shown(), neovim.acceptances()
     assert neovim.text() == inserted(marked, ""), "ghost text is not text"
     neovim.rpc.input("<Tab>")
     neovim.until(lambda: neovim.text() == inserted(marked, ghost), "the accepted text")
@@ -190,6 +208,7 @@ def test_what_is_shown_is_what_is_accepted(neovim: Neovim, name: str) -> None:
     written = path.read_bytes()
     assert written.decode() == marked.replace("‸", ghost.replace("\n", "\r\n" if "\r\n" in marked else "\n"))
     assert inserted(marked, ghost).split("\n")[line]
+    neovim.until(lambda: neovim.acceptances() == n_accepted + 1, "the server to be told")
 
 
 def test_several_lines_are_shown_and_taken_one_by_one(neovim: Neovim) -> None:
@@ -199,10 +218,13 @@ def test_several_lines_are_shown_and_taken_one_by_one(neovim: Neovim) -> None:
     assert "\n" in ghost, ghost
     neovim.rpc.input("<M-l>")
     first, _, others = ghost.partition("\n")
+    n_accepted = neovim.acceptances()
     neovim.until(lambda: neovim.text() == inserted(marked, first), "the accepted line")
     neovim.until(lambda: neovim.ghost().removeprefix("\n") == others, "the other lines")
+    assert neovim.acceptances() == n_accepted, "a part is not all"
     neovim.rpc.input("<Tab>")
     neovim.until(lambda: neovim.text() == inserted(marked, ghost), "the accepted rest")
+    neovim.until(lambda: neovim.acceptances() == n_accepted + 1, "the server to be told")
 
 
 def test_typing_through_takes_it_down_without_the_model(neovim: Neovim) -> None:
@@ -291,6 +313,8 @@ def test_without_ghost_text_a_key_is_itself(neovim: Neovim) -> None:
     neovim.rpc.command("enew!")
     neovim.rpc.input("i<Tab>")
     neovim.until(lambda: neovim.text() == "\t", "the tabulator")
+    for action in ("next", "previous", "dismiss", "accept_word"):
+        assert not neovim.lua(f"return require('midspan').actions.{action}()"), action
 
 
 def test_a_filetype_switched_off_is_not_asked_about(neovim: Neovim) -> None:

@@ -48,8 +48,8 @@ def test_the_latency_is_that_of_answers_and_at_least_what_was_given_up() -> None
     assert next_latency_ms(None, 300, cancelled=False) == 300
     assert next_latency_ms(300, 100, cancelled=False) == 250
     assert next_latency_ms(300, 100, cancelled=True) == 300
-    assert next_latency_ms(300, 250, cancelled=True) == 350
-    assert next_latency_ms(None, 190, cancelled=True) == 380
+    assert next_latency_ms(300, 500, cancelled=True) == 350
+    assert next_latency_ms(None, 190, cancelled=True) == 190
 
 
 @pytest.mark.parametrize(
@@ -58,6 +58,7 @@ def test_the_latency_is_that_of_answers_and_at_least_what_was_given_up() -> None
         (None, 500.0, 400, 0.0),
         (STEADY, None, 400, 0.0),
         (STEADY, 150.0, 400, 0.0),
+        (STEADY, 210.0, 400, 0.0),
         (STEADY, 500.0, 400, 220.0),
         (STEADY, 500.0, 219, 0.0),
         (STEADY, 500.0, 0, 0.0),
@@ -96,6 +97,9 @@ def test_the_pace_learns_from_what_happens() -> None:
     adaptive = CompletionSettings(pacing="adaptive", delay_ms=400)
     hands = Hands()
     assert hands.pace.delay_ms(adaptive) == 0
+    hands.type([200.0] * 20, work_ms=190, cancelled=True)
+    assert hands.pace.delay_ms(adaptive) == 0, "nobody knows how long they would have taken"
+    hands.type([600.0], work_ms=600, cancelled=False)
     hands.type([200.0] * 20, work_ms=190, cancelled=True)
     assert 200 < hands.pace.delay_ms(adaptive) < 250
     hands.type([1000.0] * 10, work_ms=100, cancelled=False)

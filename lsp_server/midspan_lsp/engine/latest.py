@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable, Iterator
+from collections.abc import Generator, Hashable
 from contextlib import contextmanager
 
 from midspan_lsp.types import CancellationToken
@@ -55,7 +55,7 @@ class Running:
         return done is not None
 
     @contextmanager
-    def started(self, question: Hashable) -> Iterator[None]:
+    def started(self, question: Hashable) -> Generator[None]:
         """To be held while a question is being answered."""
         self._done[question] = done = asyncio.get_running_loop().create_future()
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 from midspan_lsp.choices import Pacing
@@ -56,23 +56,22 @@ def next_rhythm(rhythm: Rhythm | None, gap_ms: float) -> Rhythm | None:
 def next_latency_ms(latency_ms: float | None, elapsed_ms: float, *, cancelled: bool) -> float | None:
     """The moving estimate of how long an answer takes, after one more; None: there is none yet.
 
-    One that was cancelled would have taken longer: about as long again. It never lowers the estimate.
+    One that was cancelled would have taken longer, nobody knows how much: it never lowers the estimate.
     """
-    taken_ms = 2 * elapsed_ms if cancelled else elapsed_ms
     if latency_ms is None:
-        return taken_ms
-    return latency_ms if cancelled and taken_ms < latency_ms else latency_ms + _ANSWER_WEIGHT * (taken_ms - latency_ms)
+        return elapsed_ms
+    return max(latency_ms if cancelled else 0.0, latency_ms + _ANSWER_WEIGHT * (elapsed_ms - latency_ms))
 
 
 def adaptive_delay_ms(rhythm: Rhythm | None, latency_ms: float | None, most_ms: float) -> float:
     """From a key on, until a pause is known to be one.
 
-    None before both are known, where an answer comes before the next key, or where `most_ms` is too short: it would
+    None before both are known, where some answers come before the next key, or where `most_ms` is too short: it would
     only be lost.
     """
-    if rhythm is None or latency_ms is None or latency_ms <= rhythm.gap_ms:
+    if rhythm is None or latency_ms is None or not rhythm.pause_ms < min(latency_ms, most_ms):
         return 0.0
-    return rhythm.pause_ms if rhythm.pause_ms <= most_ms else 0.0
+    return rhythm.pause_ms
 
 
 class Pace:
@@ -97,7 +96,7 @@ class Pace:
         self._edited_s, self._is_asked = now_s, False
 
     @contextlib.contextmanager
-    def work(self, token: CancellationToken) -> Iterator[None]:
+    def work(self, token: CancellationToken) -> Generator[None]:
         """To be held while an answer is worked on."""
         began_s = self._now_s()
         try:

@@ -50,10 +50,10 @@ async function acceptingAWord() {
   tell("word.py", { ghost, text: await window.saved("word.py") });
 }
 
-/** Goes through the candidates by keys, and back; then to the second, if there is one, by the palette, which begins anew. */
-async function cycling(file, line, most) {
-  await window.show(file, line);
-  await window.type("+ ");
+/** Goes through the candidates by keys, and back; then to the second by the palette, which begins anew, and accepts it. */
+async function cycling(file, typed, most) {
+  await window.show(file, 2);
+  await window.type(typed);
   await window.ghost();
   await window.command("Midspan: Complete Here");
   const there = [await window.ghost()];
@@ -100,7 +100,7 @@ async function anotherServer() {
   await window.command("Midspan: Restart the Server");
   await window.until("loading");
   await window.ready();
-  await cycling("many.py", 2, 5);
+  await cycling("many.py", "+ ", 5);
 }
 
 /** The machine's settings are written as by hand; the extension restarts its server by itself. */
@@ -152,7 +152,7 @@ try {
   await severalLines();
   await typingThrough();
   await acceptingAWord();
-  await cycling("candidates.py", 2, 5);
+  await cycling("candidates.py", "return ", 5);
   await switchedOff("Midspan: Ghost Text On or Off for This Language", "off.py", "python");
   await switchedOff("Midspan: Ghost Text On or Off", "off_everywhere.py", "Off");
   await killed();

@@ -27,9 +27,21 @@ local function insert_part(item, part)
     return
   end
   local typed = table.concat(vim.api.nvim_buf_get_text(0, start_row, start_col, row, col, {}), "\n")
-  if vim.startswith(item.insert_text, typed) then
-    suggestion.insert(0, row, col, 0, suggestion.part_of(item.insert_text:sub(#typed + 1), part))
+  if not vim.startswith(item.insert_text, typed) then
+    return
   end
+  local rest = item.insert_text:sub(#typed + 1)
+  local taken = suggestion.part_of(rest, part)
+  suggestion.insert(0, row, col, 0, taken)
+  if taken == rest then
+    suggestion.tell(item.client_id, item.command) -- Neovim does so only for what it puts in itself
+  end
+end
+
+--- Whether Neovim shows something here. It has no function that tells; its marks do, unless their name changes.
+local function is_shown()
+  local namespace = vim.api.nvim_get_namespaces()["nvim.lsp.inline_completion"]
+  return namespace == nil or #vim.api.nvim_buf_get_extmarks(0, namespace, 0, -1, { limit = 1 }) > 0
 end
 
 ---@param part "all"|"word"|"line"
@@ -47,17 +59,20 @@ function M.accept(part)
   })
 end
 
+--- Shows another. False if nothing is shown.
 function M.cycle(step)
+  local was_shown = is_shown()
   vim.lsp.inline_completion.select({ count = step })
-  return true
+  return was_shown
 end
 
---- Neovim drops what it shows when it is switched off.
+--- Neovim drops what it shows when it is switched off. False if nothing was shown.
 function M.dismiss()
+  local was_shown = is_shown()
   local buf = vim.api.nvim_get_current_buf()
   M.detach(buf)
   M.attach(buf)
-  return true
+  return was_shown
 end
 
 return M

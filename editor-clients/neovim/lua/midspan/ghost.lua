@@ -8,7 +8,7 @@ local M = { debounce_ms = 60 }
 local namespace = vim.api.nvim_create_namespace("midspan")
 local timer = vim.uv.new_timer()
 local pending = nil ---@type { client: vim.lsp.Client, id: integer }?
-local shown = nil ---@type { buf: integer, suggestions: midspan.Suggestion[], index: integer }?
+local shown = nil ---@type { buf: integer, client_id: integer, suggestions: midspan.Suggestion[], index: integer }?
 
 local function cursor()
   local row, col = unpack(vim.api.nvim_win_get_cursor(0))
@@ -98,7 +98,7 @@ local function request(buf, kind)
       found[#found + 1] = suggestion.of_item(item, row, col, line, client.offset_encoding)
     end
     if #found > 0 then
-      shown = { buf = buf, suggestions = found, index = 1 }
+      shown = { buf = buf, client_id = client.id, suggestions = found, index = 1 }
       draw()
     end
   end, buf)
@@ -162,6 +162,9 @@ function M.accept(part)
     local current = shown.suggestions[shown.index]
     local row, col = cursor()
     suggestion.insert(shown.buf, row, col, taken == text and current.n_replaced or 0, taken)
+    if taken == text then
+      suggestion.tell(shown.client_id, current.command)
+    end
     follow(shown.buf)
   end)
   return true

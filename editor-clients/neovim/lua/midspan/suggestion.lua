@@ -8,6 +8,7 @@ local M = {}
 ---@field before string what stands before it on its line
 ---@field after string what stands behind the cursor on its line
 ---@field n_replaced integer bytes of `after` that the text takes the place of
+---@field command lsp.Command? what the server wants to be told once all of it is taken over
 
 --- A suggestion from an item of the server's answer; nil if it is not for the cursor's line.
 ---@return midspan.Suggestion?
@@ -31,6 +32,7 @@ function M.of_item(item, row, col, line, encoding)
     before = line:sub(1, first),
     after = line:sub(col + 1),
     n_replaced = last - col,
+    command = item.command,
   }
 end
 
@@ -68,6 +70,16 @@ function M.insert(buf, row, col, n_replaced, text)
   local lines = vim.split(text, "\n", { plain = true })
   vim.api.nvim_buf_set_text(buf, row, col, row, col + n_replaced, lines)
   vim.api.nvim_win_set_cursor(0, { row + #lines, (#lines == 1 and col or 0) + #lines[#lines] })
+end
+
+--- Tells the server that all of an item was taken over, if it wants to know.
+---@param client_id integer
+---@param command lsp.Command?
+function M.tell(client_id, command)
+  local client = vim.lsp.get_client_by_id(client_id)
+  if client and command then
+    client:exec_cmd(command, { bufnr = vim.api.nvim_get_current_buf() }, function() end)
+  end
 end
 
 --- Whether a completion menu is open, Neovim's or a plugin's: it has the keys and the room.
