@@ -17,6 +17,7 @@ class Eagerness(StrEnum):
 class Pacing(StrEnum):
     """How long an automatic request waits for the next key before the model is asked."""
 
+    NONE = "none"
     ADAPTIVE = "adaptive"
     FIXED = "fixed"
 

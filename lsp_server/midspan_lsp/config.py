@@ -25,8 +25,9 @@ class CompletionSettings:
         eagerness: low: only what is most likely right; high: what is right in one case of three; always: everything.
         max_lines: most lines of a middle where the place of the cursor asks for several; 1: never more than one.
         pacing: how long an automatic request waits for the next key before the model is asked; what is known already is
-            answered at once, and so is a request by hand. fixed: `delay_ms` from the last key; adaptive: no longer than
-            tells a pause from the next key by your rhythm, and not at all where answers come before the next key.
+            answered at once, and so is a request by hand. none: not at all; fixed: `delay_ms` from the last key;
+            adaptive: no longer than tells a pause from the next key by your rhythm, and not at all where answers come
+            before the next key.
         delay_ms: fixed: so long; adaptive: at most so long. 0: never.
         timeout_ms: after so long an automatic request is answered with what there is.
         invoked_timeout_ms: the same for a request by hand.
@@ -38,7 +39,7 @@ class CompletionSettings:
 
     eagerness: str = choice(Eagerness.MEDIUM)
     max_lines: int = number(4, 1, 64)
-    pacing: str = choice(Pacing.ADAPTIVE)
+    pacing: str = choice(Pacing.NONE)
     delay_ms: int = number(400, 0, 5000)
     timeout_ms: int = number(4000, 1, 600_000)
     invoked_timeout_ms: int = number(15_000, 1, 600_000)

@@ -105,6 +105,7 @@ def test_the_pace_learns_from_what_happens() -> None:
     hands.type([1000.0] * 10, work_ms=100, cancelled=False)
     assert hands.pace.delay_ms(adaptive) == 0
     assert hands.pace.delay_ms(CompletionSettings(pacing="fixed", delay_ms=70)) == 70
+    assert hands.pace.delay_ms(CompletionSettings(delay_ms=70)) == 0
     assert hands.pace.delay_ms(CompletionSettings(pacing="adaptive", delay_ms=0)) == 0
 
 

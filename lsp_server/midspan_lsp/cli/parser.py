@@ -86,7 +86,7 @@ def _add_bench(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     bench.add_argument(
         "--uneven", type=float, default=0.0, metavar="X", help="deviation of its gaps by their mean (default: 0)"
     )
-    bench.add_argument("--pacing", choices=["adaptive", "fixed"], help="as the setting `completion.pacing`")
+    bench.add_argument("--pacing", choices=["none", "adaptive", "fixed"], help="as the setting `completion.pacing`")
     bench.add_argument("--delay-ms", type=int, metavar="N", help="as the setting `completion.delay_ms`")
     bench.add_argument("--no-control", action="store_true", help="leave out the trunk typing from left to right")
     bench.add_argument("--llama", metavar="FOLDER", help="compare with llama.cpp: a folder with node-llama-cpp")

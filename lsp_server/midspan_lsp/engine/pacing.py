@@ -1,7 +1,8 @@
 """How long an automatic request waits for the next key before the model is asked, by rhythm and latency.
 
-Whoever types faster than the model answers has it begin at each key what the next key makes obsolete. So it is asked in
-pauses only, and a pause is known by its length. Where it answers before the next key there is nothing to wait for.
+Whoever types faster than the model answers has it begin at each key what the next key may make obsolete. To wait for a
+pause, which is known by its length, saves processor time, and costs answers: work that goes on while its draft is being
+typed (`carrying.py`) has many of them ready before the pause. So nobody waits by default.
 """
 
 from __future__ import annotations
@@ -107,9 +108,10 @@ class Pace:
 
     def delay_ms(self, settings: CompletionSettings) -> float:
         """From the last key on."""
-        most_ms = settings.delay_ms
+        if settings.pacing == Pacing.NONE:
+            return 0.0
         is_fixed = settings.pacing == Pacing.FIXED
-        return most_ms if is_fixed else adaptive_delay_ms(self._rhythm, self._latency_ms, most_ms)
+        return settings.delay_ms if is_fixed else adaptive_delay_ms(self._rhythm, self._latency_ms, settings.delay_ms)
 
     async def wait(self, settings: CompletionSettings, token: CancellationToken) -> None:
         """Until work is to begin, or `token` is cancelled or its time is up.
