@@ -140,7 +140,7 @@ def test_a_draft_of_which_nothing_is_masked_is_only_scored(tiny_checkpoint: Path
     for n_kept in (len(whole.token_ids), len(whole.token_ids) - 2):
         ids = whole.token_ids[:n_kept]
         scored = ask(infiller, replace(question, draft=Draft(ids, (0.9,) * n_kept, frozenset())))
-        assert (scored.token_ids, scored.cost.n_forwards) == (ids, 1)
+        assert (scored.token_ids, scored.cost.n_read) == (ids, 1)
         read = ask(infiller, replace(question, proposals=(Proposal(scored.text, 0.5),)))
         same = next(one for one in (read, *read.rivals) if one.text == scored.text)
         assert scored.probability == pytest.approx(same.probability, rel=1e-3), "as of a proposal"
