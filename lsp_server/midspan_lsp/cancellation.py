@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 
 
 class CancellationToken:
@@ -54,3 +56,20 @@ class CancellationToken:
     def remaining_s(self) -> float | None:
         """Seconds until `expired()`, none of them negative; None: never."""
         return None if self._deadline_s is None else max(0.0, self._deadline_s - time.monotonic())
+
+
+@contextmanager
+def cancelled_event(token: CancellationToken) -> Generator[asyncio.Event]:
+    """An event of the running loop that is set once a token is cancelled, on whatever thread."""
+    loop, cancelled = asyncio.get_running_loop(), asyncio.Event()
+    is_wanted = True
+
+    def tell() -> None:
+        if is_wanted:  # afterwards the loop may be closed
+            loop.call_soon_threadsafe(cancelled.set)
+
+    token.when_cancelled(tell)
+    try:
+        yield cancelled
+    finally:
+        is_wanted = False

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from midspan_lsp.cancellation import cancelled_event
 from midspan_lsp.engine.answers import Place, typed_since
 from midspan_lsp.engine.outcome import STOPPED, Outcome
 from midspan_lsp.errors import InfillError
@@ -129,23 +130,15 @@ class Carrier:
 
     async def _wait(self, work: _Work, token: CancellationToken) -> Outcome:
         assert work.task is not None
-        loop, cancelled = asyncio.get_running_loop(), asyncio.Event()
-        is_waiting = True
-
-        def wake() -> None:
-            if is_waiting:  # afterwards the loop may be closed
-                loop.call_soon_threadsafe(cancelled.set)
-
-        token.when_cancelled(wake)
-        waiting = loop.create_task(cancelled.wait())
-        try:
-            await asyncio.wait({work.task, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:
-            token.cancel()
-            raise
-        finally:
-            is_waiting = False
-            waiting.cancel()
+        with cancelled_event(token) as cancelled:
+            waiting = asyncio.ensure_future(cancelled.wait())
+            try:
+                await asyncio.wait({work.task, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            except asyncio.CancelledError:
+                token.cancel()
+                raise
+            finally:
+                waiting.cancel()
         return work.task.result() if work.task.done() else STOPPED
 
     def _ended(self, work: _Work, task: asyncio.Task[Outcome]) -> None:

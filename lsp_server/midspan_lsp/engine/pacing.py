@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
+from midspan_lsp.cancellation import cancelled_event
 from midspan_lsp.choices import Pacing
 from midspan_lsp.config import CompletionSettings
 from midspan_lsp.types import CancellationToken
@@ -126,21 +127,5 @@ class Pace:
         if token.remaining_s is not None:
             left_s = min(left_s, token.remaining_s)
         if left_s > 0:
-            await _cancelled_within(token, left_s)
-
-
-async def _cancelled_within(token: CancellationToken, limit_s: float) -> None:
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    is_waiting = True
-
-    def end() -> None:
-        if is_waiting:  # afterwards the loop may be closed
-            loop.call_soon_threadsafe(ended.set)
-
-    token.when_cancelled(end)
-    try:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(limit_s):
-                await ended.wait()
-    finally:
-        is_waiting = False
+            with cancelled_event(token) as cancelled, contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(cancelled.wait(), left_s)
