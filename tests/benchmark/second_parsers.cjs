@@ -1,5 +1,5 @@
 // Parses a file by a package that NODE_PATH leads to; exits with 1 if it has a syntax error, with 2 if that is unknown.
-// node second_parsers.cjs typescript|css-tree|parse5 FILE
+// node second_parsers.cjs typescript|css-tree|parse5|scalameta-parsers FILE
 const fs = require("fs");
 const path = require("path");
 
@@ -35,7 +35,12 @@ function ofHtml(parse5) {
   return errors.filter((code) => code !== "missing-doctype");
 }
 
-const parsers = { typescript: ofTypeScript, "css-tree": ofCss, parse5: ofHtml };
+function ofScala(scalameta) {
+  const { error } = scalameta.parseSource(text);
+  return error ? [error] : [];
+}
+
+const parsers = { "scalameta-parsers": ofScala, typescript: ofTypeScript, "css-tree": ofCss, parse5: ofHtml };
 let errors;
 try {
   errors = parsers[name](require(name));

@@ -1,10 +1,10 @@
 """Second parsers: the languages' own, or another that is no tree-sitter, where one is installed.
 
-Those of npm (`typescript` 5, `css-tree`, `parse5`) are looked for where `NODE_PATH` leads, Kotlin's compiler where
-`KOTLIN_COMPILER` does (the `lib` folder of npm's `kotlin-compiler`), SQL's is `sqlglot` of PyPI. Swift has none in
-these, and any text is Markdown. `parse5` tells errors of tokens only, not of tags that nobody closes, as the standard
-has it. In SQL a template's values stand for names; what servers know that `sqlglot` does not is not judged, as it
-refuses the file as it is.
+Those of npm (`typescript` 5, `css-tree`, `parse5`, `scalameta-parsers`) are looked for where `NODE_PATH` leads,
+Kotlin's compiler where `KOTLIN_COMPILER` does (the `lib` folder of npm's `kotlin-compiler`), Swift's is
+`swift-frontend`, SQL's is `sqlglot` of PyPI. Any text is Markdown. `parse5` tells errors of tokens only, not of tags
+that nobody closes, as the standard has it. In SQL a template's values stand for names; what servers know that `sqlglot`
+does not is not judged, as it refuses the file as it is.
 """
 
 from __future__ import annotations
@@ -172,7 +172,8 @@ _ALL: dict[str, Sound | None] = {
     "kotlin": _kotlin(),
     "sql": _sql(),
     "csharp": _by_command("mcs", "--parse", refused=r"error CS(?:1\d{3}|[89]\d{3}|0589)"),
-    "scala": _by_command("scalac", "-Ystop-after:parser"),
+    "scala": _by_node("scalameta-parsers"),
+    "swift": _by_command("swift-frontend", "-parse"),
     "haskell": _by_command("ghc", "-fno-code", refused=_GHC),
 }
 CHECKS: dict[str, Sound] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from midspan_lsp.syntax.haskell import BRACKETS, left_of_its_block, without_endif, without_if
 from midspan_lsp.syntax.refusals import (
     Rule,
     access_within,
@@ -88,7 +89,14 @@ RULES: dict[str, Rules] = {
     "php": Rules(wrong={"namespace_use_declaration": same_again}),
     "c": Rules(wrong=_TOP),
     "cpp": Rules(wrong={**_TOP, "field_initializer_list": in_a_body}),
-    "haskell": Rules(wrong={"variable": reserved(b"default")}, unfinished={"top_splice": plain_expression}),
+    "haskell": Rules(
+        wrong={
+            "variable": reserved(b"default"),
+            "cpp": without_if,
+            **dict.fromkeys(BRACKETS, left_of_its_block),
+        },
+        unfinished={"top_splice": plain_expression, "cpp": without_endif},
+    ),
     "go": Rules(
         wrong={
             "block": brace_on_next_line,

@@ -11,7 +11,8 @@ from midspan_lsp.syntax.trees import ByteRange, Hole, first_child_ending_from
 
 # a document that is smaller, and one whose part would be larger, is parsed as a whole, by editing its tree
 _SMALL_BYTES, _MOST_BYTES, _MOST_OF_ALL = 4096, 24_000, 1 / 16
-_SMALL_BYTES_OF = {"toml": 16_000}  # whose names are not to be said twice in all of it
+# TOML's names are not to be said twice in all of it; Haskell's directives come in pairs that no node holds
+_SMALL_BYTES_OF = {"toml": 16_000, "haskell": 32_000}
 _MOST_ITEMS = 20  # on each side
 
 
