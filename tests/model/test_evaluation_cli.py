@@ -154,8 +154,20 @@ def test_one_token_at_a_time_takes_a_forward_for_each(tiny_checkpoint: Path, pro
     assert middles["blind"] == middles["no-suffix"], "nothing is proposed here"
 
 
+def test_what_is_too_unlikely_is_silent_and_costs_less(tiny_checkpoint: Path, project: Path) -> None:
+    from midspan_model.evaluation.holes import cut_holes
+    from midspan_model.evaluation.sources import read_sources
+
+    ways = ways_of(tiny_infiller(tiny_checkpoint), ["midspan", "least-0.9999"])
+    for hole in cut_holes(read_sources(project), "single-line", 3, 0):
+        spoken, silent = (way(hole) for way in ways.values())
+        assert spoken.middle, "random weights are sure of nothing"
+        assert (silent.middle, silent.n_tokens) == ("", 0)
+        assert silent.n_forwards < spoken.n_forwards
+
+
 def test_there_is_no_other_way(tiny_checkpoint: Path) -> None:
-    for name in ("", "typing", "ahead-", "ahead-x", "denoising", "denoising-."):
+    for name in ("", "typing", "ahead-", "ahead-x", "denoising", "denoising-.", "least-1", "least-"):
         with pytest.raises(ModelError, match="no way is called"):
             ways_of(tiny_infiller(tiny_checkpoint), [name])
 

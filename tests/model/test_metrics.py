@@ -52,6 +52,7 @@ def test_every_figure_of_a_few_answers() -> None:
     assert value_of(figures["precision at 50%"]) == 0.5
     assert value_of(figures["forwards"]) == 2
     assert value_of(figures["tokens/forward"]) == 1.5
+    assert value_of(figures["tokens/forward at 25%"]) == 1.5, "of the surest quarter"
     assert value_of(figures["median ms"]) == 100
     assert 0.5 < value_of(figures["similarity"]) < 1
     assert summarise(list(reversed(answers))) == figures, "their order says nothing"

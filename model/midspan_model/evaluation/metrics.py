@@ -17,6 +17,7 @@ from midspan_model.evaluation.ways import Completion
 
 _N_RESAMPLES = 2000
 _SHARES_SHOWN = (0.10, 0.25, 0.50)
+_SHARE_OF_FORWARDS = 0.25
 _N_BINS = 10
 _N_ERROR_RESAMPLES = 200
 
@@ -71,6 +72,8 @@ def summarise(answers: Sequence[Answer]) -> dict[str, Estimate | None]:
     exact = [answer.exact for answer in answers]
     completions = [answer.completion for answer in answers]
     n_forwards = [completion.n_forwards for completion in completions]
+    n_tokens = [completion.n_tokens for completion in completions]
+    n_shown = max(1, int(_SHARE_OF_FORWARDS * len(answers)))
     return {
         "exact": mean(exact),
         "similarity": mean([answer.similarity for answer in answers]),
@@ -80,7 +83,8 @@ def summarise(answers: Sequence[Answer]) -> dict[str, Estimate | None]:
         **{f"precision at {share:.0%}": precision(exact, share) for share in _SHARES_SHOWN},
         "calibration error": _error([completion.probability for completion in completions], exact),
         "forwards": mean(n_forwards),
-        "tokens/forward": ratio([completion.n_tokens for completion in completions], n_forwards),
+        "tokens/forward": ratio(n_tokens, n_forwards),
+        f"tokens/forward at {_SHARE_OF_FORWARDS:.0%}": ratio(n_tokens[:n_shown], n_forwards[:n_shown]),
         "median ms": median([completion.elapsed_ms for completion in completions]),
     }
 

@@ -46,11 +46,13 @@ _CHANGES: dict[str, dict[str, Any]] = {
 }
 _WITHOUT_PROJECT = frozenset({ALONE, NO_SUFFIX, "one-at-a-time"})
 _AHEAD, _DENOISING = re.compile(r"ahead-(\d+)"), re.compile(r"denoising-(\d*\.?\d+)")
+_LEAST = re.compile(r"least-(0?\.\d+)")
 _POLICY = re.compile(r"(factor|entropy|margin|klass|wino|remdm)-(\d*\.?\d+)")
 _BOUNDED = frozenset({"factor", "entropy", "wino"})
 WAY_NAMES = (
-    f"{', '.join((CONTROL, COPY, *_CHANGES))}, ahead-N (typed with N masks), denoising-T (alone, with this threshold), "
-    "and alone, by another policy with this number, factor-N, entropy-N, margin-N, klass-N, wino-N, remdm-N"
+    f"{', '.join((CONTROL, COPY, *_CHANGES))}, least-P (as midspan, but silent below this probability), "
+    "ahead-N (typed with N masks), denoising-T (alone, with this threshold), and alone, by another policy with this "
+    "number, factor-N, entropy-N, margin-N, klass-N, wino-N, remdm-N"
 )
 """For people."""
 
@@ -66,7 +68,7 @@ class Completion:
         middle: its text.
         probability: of being right; where nothing is calibrated, a confidence that only ranks.
         features: what a calibrator goes by; none for the control.
-        n_tokens: tokens of the text, 1 at least.
+        n_tokens: tokens of the text, 1 at least; 0 for silence.
         n_forwards: forwards behind the encoding of the context.
         elapsed_ms: wall time, the encoding of the context included unless that was stored.
         others: text and features of the candidates that were less likely.
@@ -120,8 +122,8 @@ def config_of(name: str, default: DenoiseConfig) -> DenoiseConfig:
     Raises:
         ModelError: there is no way of such a name.
     """
-    if name in _CHANGES:
-        return replace(default, **_CHANGES[name])
+    if name in _CHANGES or _LEAST.fullmatch(name):
+        return replace(default, **_CHANGES.get(name, {}))
     if found := _AHEAD.fullmatch(name):
         return replace(default, look_ahead=int(found[1]))
     if found := _DENOISING.fullmatch(name):
@@ -156,7 +158,10 @@ def _way(infiller: Infiller, name: str, contexts: ContextStore | None, propose: 
         middle = ours.infill(question, NeverStop())
         if middle is None:  # nobody stopped it: nothing that is allowed heals the cut before the cursor
             return Completion("", 0.0, {}, 1, 1, 0)
-        n_tokens, n_forwards = _n_tokens(ours, middle.text), middle.cost.n_forwards
+        n_forwards = middle.cost.n_forwards
+        if middle.probability < question.least:
+            return Completion("", middle.probability, middle.features, 0, n_forwards, 0)
+        n_tokens = _n_tokens(ours, middle.text)
         return Completion(middle.text, middle.probability, middle.features, n_tokens, n_forwards, 0, middle.others)
 
     def answer(hole: Hole) -> Completion:
@@ -186,4 +191,12 @@ def _n_tokens(infiller: Infiller, text: str) -> int:
 
 def _question(hole: Hole, name: str) -> Question:
     suffix = "" if name in {CONTROL, NO_SUFFIX, BLIND} else hole.suffix[:_SHOWN_LENGTH]
-    return Question(hole.prefix[-_SHOWN_LENGTH:], suffix, hole.max_lines, hole.min_indent, language_id=hole.language_id)
+    found = _LEAST.fullmatch(name)
+    return Question(
+        hole.prefix[-_SHOWN_LENGTH:],
+        suffix,
+        hole.max_lines,
+        hole.min_indent,
+        least=float(found[1]) if found else 0.0,
+        language_id=hole.language_id,
+    )
