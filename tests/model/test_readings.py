@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from midspan_model.block_reader import BlockReader
 from midspan_model.calibration import BEHIND, Calibrator
 from midspan_model.canvas import Canvas
 from midspan_model.context_encoding import Cost
+from midspan_model.growth import Draft
 from midspan_model.infilling import Infiller
 from midspan_model.kv_cache import ContextCache
 from midspan_model.questions import Middle, Proposal, Question
@@ -55,19 +57,35 @@ def questions(draw: st.DrawFn) -> Question:
     )
 
 
-@given(st.lists(questions(), min_size=2, max_size=5))
-@settings(deadline=None, max_examples=40)
-def test_who_has_read_answers_as_who_has_not(tiny_checkpoint: Path, asked: list[Question]) -> None:
+@given(
+    st.lists(st.tuples(questions(), st.none() | st.integers(0, 6)), min_size=2, max_size=5), st.none() | st.integers(0)
+)
+@settings(deadline=None, max_examples=12)
+def test_who_has_read_answers_as_who_has_not(
+    tiny_checkpoint: Path, asked: list[tuple[Question, int | None]], masked: int | None
+) -> None:
     used, fresh = calibrated(tiny_checkpoint, fresh=False), calibrated(tiny_checkpoint, fresh=True)
     used.contexts.clear()
-    for question in asked:
-        fresh.contexts.clear()
-        one, other = ask(used, question), ask(fresh, question)
-        assert (one.text, one.finish, one.proposal) == (other.text, other.finish, other.proposal)
-        assert one.confidences == pytest.approx(other.confidences, rel=1e-3)
-        assert one.probability == pytest.approx(other.probability, rel=1e-3)
-        assert [rival.text for rival in one.rivals] == [rival.text for rival in other.rivals]
-        assert one.cost.n_forwards <= other.cost.n_forwards
+    for question, cancel_after in asked:
+        if cancel_after is not None:
+            used.infill(question, Stop(cancel_after))
+        same_answer(used, fresh, question)
+    if masked is not None:
+        question = asked[-1][0]
+        ids = ask(fresh, question).token_ids
+        draft = Draft(ids, (0.5,) * len(ids), frozenset({masked % (len(ids) + 1)}))
+        same_answer(used, fresh, replace(question, proposals=(), draft=draft))
+        same_answer(used, fresh, question)
+
+
+def same_answer(used: Infiller, fresh: Infiller, question: Question) -> None:
+    fresh.contexts.clear()
+    one, other = ask(used, question), ask(fresh, question)
+    assert (one.text, one.finish, one.proposal) == (other.text, other.finish, other.proposal)
+    assert one.confidences == pytest.approx(other.confidences, rel=1e-3)
+    assert one.probability == pytest.approx(other.probability, rel=1e-3)
+    assert [rival.text for rival in one.rivals] == [rival.text for rival in other.rivals]
+    assert one.cost.n_forwards <= other.cost.n_forwards
 
 
 def test_keys_within_a_token_need_no_forward_for_what_they_begin(tiny_checkpoint: Path) -> None:
