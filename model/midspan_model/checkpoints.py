@@ -25,7 +25,7 @@ from midspan_model.errors import WeightsError
 from midspan_model.infilling import Infiller
 from midspan_model.linears import PackedLinear, Packing, best_packing
 from midspan_model.lora import MergedState, merged_state
-from midspan_model.machine import best_dtype
+from midspan_model.machine import best_dtype, give_back_memory
 from midspan_model.tokenizer import Tokenizer
 
 _PACKING_THREADS = max(1, min(4, os.cpu_count() or 1))
@@ -114,6 +114,7 @@ def _build_packed(
     with ThreadPoolExecutor(_PACKING_THREADS) as pool:  # packing is slow, and waits for no other
         for name, packed in zip(linears, pool.map(pack, *zip(*linears.items(), strict=True)), strict=True):
             transformer.set_submodule(name, packed)
+    give_back_memory()  # of the tensors that are packed now
     others = transformer.state_dict().keys() - {"embedding.weight"}
     return _load(transformer, {**{name: state[name].float() for name in others}, "embedding.weight": embedding})
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 
 import torch
 
@@ -26,3 +28,11 @@ def best_threads() -> int:
     """
     chosen = os.environ.get("OMP_NUM_THREADS", "")
     return torch.get_num_threads() if chosen else max(1, (os.cpu_count() or 2) // 2)
+
+
+def give_back_memory() -> None:
+    """Give back to the system what the C library keeps of freed memory; glibc does not by itself, from its heaps."""
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # other C libraries have none
+        if trim is not None:
+            trim(0)
