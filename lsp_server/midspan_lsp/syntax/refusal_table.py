@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from midspan_lsp.syntax.haskell import BRACKETS, left_of_its_block, without_endif, without_if
+from midspan_lsp.syntax.keywords import LANGUAGES_WITH_KEYWORDS, no_names
 from midspan_lsp.syntax.refusals import (
     Rule,
     access_within,
@@ -14,6 +15,7 @@ from midspan_lsp.syntax.refusals import (
     at_top_of_package,
     bare_after_keyword,
     brace_on_next_line,
+    either,
     empty,
     end_tag_of_another,
     in_a_body,
@@ -57,7 +59,7 @@ _SCRIPT = Rules(
     wrong={"jsx_element": end_tag_of_another},
     unfinished=_TRY,
 )
-RULES: dict[str, Rules] = {
+_OWN: dict[str, Rules] = {
     "python": Rules(
         wrong={
             "print_statement": always,
@@ -91,7 +93,6 @@ RULES: dict[str, Rules] = {
     "cpp": Rules(wrong={**_TOP, "field_initializer_list": in_a_body}),
     "haskell": Rules(
         wrong={
-            "variable": reserved(b"default"),
             "cpp": without_if,
             **dict.fromkeys(BRACKETS, left_of_its_block),
         },
@@ -132,3 +133,12 @@ RULES: dict[str, Rules] = {
         wrong={"expression_statement": at_top, "let_declaration": at_top}, unfinished={"attribute_item": of_nothing}
     ),
 }
+
+
+def _with_keywords(language_id: str) -> Rules:
+    rules, names = _OWN.get(language_id, Rules()), no_names(language_id)
+    both = {kind: either(rules.wrong[kind], names[kind]) for kind in rules.wrong.keys() & names.keys()}
+    return replace(rules, wrong={**rules.wrong, **names, **both})
+
+
+RULES = {language_id: _with_keywords(language_id) for language_id in {*_OWN, *LANGUAGES_WITH_KEYWORDS}}

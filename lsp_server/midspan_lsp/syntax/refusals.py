@@ -12,6 +12,15 @@ Rule = Callable[[Node, bytes], Node | None]
 """(node, source) -> the node that is at fault, if the language refuses this one. `Node.text` would crash here."""
 
 
+def either(*rules: Rule) -> Rule:
+    """Refuses what one of these refuses."""
+
+    def rule(node: Node, source: bytes) -> Node | None:
+        return next((culprit for one in rules if (culprit := one(node, source)) is not None), None)
+
+    return rule
+
+
 def reserved(*words: bytes) -> Rule:
     """Refuses words that end or divide a block, where the grammar takes them for names."""
 

@@ -105,7 +105,7 @@ def _new_faults(hole: Hole, new: bytes, limit: TimeLimit) -> list[ByteRange]:
     """The new faults as ranges of the whole; none if the middle is innocent."""
     after = hole.fill(new, limit)
     by_rule = new_rule_faults(hole, after, limit)
-    wrong = by_rule.wrong or stray_closers(hole.language_id, after)
+    wrong = stray_closers(hole.language_id, after) or by_rule.wrong
     if wrong:
         return wrong
     moved = _moved_texts(hole, after, limit)
