@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from tree_sitter import Node
 
@@ -30,6 +31,14 @@ def left_of_its_block(node: Node, source: bytes) -> Node | None:
             column = _column_of_block(node)
         if child.start_point.column <= column:
             return node
+    return None
+
+
+def braces_for_a_value(node: Node, source: bytes) -> Node | None:
+    """Refuses fields behind an equals sign: they need something that they are fields of."""
+    for before, after in pairwise(node.children):
+        if before.is_error and after.start_byte < node.end_byte and source[: before.end_byte].rstrip().endswith(b"="):
+            return before
     return None
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from midspan_lsp.syntax.haskell import BRACKETS, left_of_its_block, without_endif, without_if
+from midspan_lsp.syntax.haskell import BRACKETS, braces_for_a_value, left_of_its_block, without_endif, without_if
 from midspan_lsp.syntax.keywords import LANGUAGES_WITH_KEYWORDS, no_names
+from midspan_lsp.syntax.markup import with_semicolon, within_itself
 from midspan_lsp.syntax.refusals import (
     Rule,
     access_within,
@@ -95,6 +96,7 @@ _OWN: dict[str, Rules] = {
         wrong={
             "cpp": without_if,
             **dict.fromkeys(BRACKETS, left_of_its_block),
+            "record": either(left_of_its_block, braces_for_a_value),
         },
         unfinished={"top_splice": plain_expression, "cpp": without_endif},
     ),
@@ -124,7 +126,8 @@ _OWN: dict[str, Rules] = {
     ),
     "sql": Rules(wrong={"identifier": select_twice}),
     "toml": Rules(wrong={"pair": said_again, "table": said_again}),
-    "html": Rules(wrong={"erroneous_end_tag": always}),
+    "html": Rules(wrong={"erroneous_end_tag": always, "start_tag": within_itself}),
+    "css": Rules(wrong={"arguments": with_semicolon}),
     "scala": Rules(
         wrong=dict.fromkeys([*_EXPRESSIONS, "identifier", "operator_identifier", "string"], at_top_of_package),
         unfinished={"access_modifier": access_within("block")},

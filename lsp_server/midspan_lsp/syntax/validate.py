@@ -130,12 +130,24 @@ def _new_faults(hole: Hole, new: bytes, limit: TimeLimit) -> list[ByteRange]:
 
 
 def _was_whole(hole: Hole, limit: TimeLimit) -> bool:
-    """True if the document had no fault, or none but the hole in the midst of it."""
+    """True if the document had no fault, or none but the hole in the midst of it, or the line that has begun there."""
+    has_error = hole.tree.root_node.has_error
     if unfinished_before(hole, limit):
-        return False
-    if not hole.tree.root_node.has_error:
+        return not has_error and _is_whole_without_line(hole, limit)
+    if not has_error:
         return True
     return bool(hole.tail.strip()) and not hole.fill(_NAME, limit).tree.root_node.has_error
+
+
+def _is_whole_without_line(hole: Hole, limit: TimeLimit) -> bool:
+    """True if nothing but what has begun on the cursor's line waits for its end."""
+    line_start = hole.head.rfind(b"\n") + 1
+    if not hole.head[line_start:].strip() or _rest_of_line(hole).strip() or not hole.tail.strip():
+        return False
+    line = Hole(hole.language_id, hole.source, ByteRange(line_start, hole.old.end), hole.tree)
+    bare = line.fill(b"", limit)
+    without = Hole(hole.language_id, bare.source, bare.middle, bare.tree)
+    return not bare.tree.root_node.has_error and not unfinished_before(without, limit)
 
 
 def _moved_texts(hole: Hole, after: Filled, limit: TimeLimit) -> list[ByteRange]:
