@@ -153,7 +153,7 @@ class FamilyInfiller:
             return Finish.CANCELLED if stop.cancelled() else Finish.DEADLINE
         start = self.options.line_slots if question.max_lines == 1 else self.options.several_slots
         most = self.options.most_slots
-        ask = Asking(forward, self.checkpoint.family, canvas.prefix_ids[-1], stop)
+        ask = Asking(forward, canvas.prefix_ids[-1], stop)
         growth.width = len(draft.token_ids) if draft else n_masks(self.length, ask, start, most)
         make: partial[CanvasBlock] = partial(CanvasBlock)
         expand_id = self.checkpoint.family.expand_id
