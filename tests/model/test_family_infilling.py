@@ -255,6 +255,24 @@ def test_prefill_spares_the_question_its_context(root: Path) -> None:
     assert infiller_of("Dream", root).prefill(QUESTION, Stop(), Cost())
 
 
+@pytest.mark.parametrize("size", [2, 4, None])
+def test_fast_dllm_fills_its_block_part_by_part(size: int | None, root: Path) -> None:
+    """However sure it is of what stands behind."""
+    infiller = infiller_of("Fast-dLLM v2", root, policy="threshold", threshold=0.0)
+    family = replace(infiller.checkpoint.family, sub_block=size)
+    assert infiller.checkpoint.family.sub_block == 8
+    infiller.checkpoint = replace(infiller.checkpoint, family=family)
+    shown: list[list[bool]] = []
+    question = Question("def f(x):\n    return x +", "", max_lines=4)
+    infiller.infill(question, Stop(), lambda _, slots: shown.append([text is not None for text, _ in slots]))
+    place, part, longest = len(infiller.canvas(question).prefix_ids), size or 8, 0
+    for before, after in zip([[], *shown], shown, strict=False):
+        fresh = [at for at, is_there in enumerate(after) if is_there and not (at < len(before) and before[at])]
+        assert len({(place + at) // part for at in fresh}) <= 1, "one part of a block at a time"
+        longest = max(longest, len(fresh))
+    assert 1 < longest <= part
+
+
 def canvas_logits(checkpoint: Checkpoint, refresh: int, tokens: list[list[int]]) -> list[Tensor]:
     ids = torch.arange(20).tolist()
     forward = CanvasForward(checkpoint, ids[:12], ids[12:], Cost(), refresh)

@@ -1,6 +1,7 @@
 """SDAR: Qwen3's layers, dense or with experts, causal between small blocks, logits not shifted.
 
-Source: `gh:JetAstra/SDAR` (generate.py) and the published modeling_sdar.py.
+Source: `gh:JetAstra/SDAR` (generate.py) and the published modeling_sdar.py. Its README commits from confidence 0.9 on
+with both of its engines, as here; generate.py from 0.85 on.
 """
 
 from __future__ import annotations
