@@ -40,7 +40,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @lru_cache
 def opened(name: str, root: Path) -> Checkpoint:
-    return open_checkpoint(write_family(name, root / name.replace(" ", "-"), seed=2), FLOAT)
+    return open_checkpoint(write_family(name, root / name.replace(" ", "-"), seed=3), FLOAT)
 
 
 def infiller_of(name: str, root: Path, options: FamilyOptions = SMALL, **config: object) -> FamilyInfiller:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 Config = Mapping[str, Any]
 """The content of a `config.json`."""
@@ -47,10 +47,12 @@ class Architecture:
     Attributes:
         build: from `config.json` the modules, a backbone as in `backbone.py`; called where tensors have no memory.
         file_name: from a parameter's name in the modules to that in the weights' files.
+        gather: where the files hold parts of parameters: from their tensors to whole ones, by the files' names.
     """
 
     build: Callable[[Config], nn.Module]
     file_name: Callable[[str], str] = str
+    gather: Callable[[Mapping[str, Tensor]], Mapping[str, Tensor]] | None = None
 
 
 @dataclass(frozen=True)

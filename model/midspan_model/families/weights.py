@@ -139,6 +139,8 @@ def build(architecture: Architecture, config: Config, state: Mapping[str, Tensor
             modules = architecture.build(config)
     except KeyError as error:
         raise WeightsError(f"config.json of the model lacks {error}") from error
+    if architecture.gather is not None:
+        state = architecture.gather(state)
     tied: dict[str, str] = modules.tied()  # pyright: ignore[reportCallIssue, reportAssignmentType]
     wanted = {name: architecture.file_name(name) for name in modules.state_dict() if name not in tied}
     if missing := [name for name in wanted.values() if name not in state]:
