@@ -448,3 +448,14 @@ def test_bfloat16_and_int8_fill_too(name: str, root: Path) -> None:
     ):
         infiller = FamilyInfiller(open_checkpoint(folder, placement), DenoiseConfig(), SMALL)
         assert infiller.infill(QUESTION, Stop()) is not None
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("name", list(WRITERS))
+def test_on_a_gpu_it_fills_by_every_policy(name: str, root: Path) -> None:
+    opened(name, root)
+    folder = root / name.replace(" ", "-")
+    for placement in (best_placement("cuda"), best_placement("cuda", "int8")):
+        checkpoint = open_checkpoint(folder, placement)
+        for policy in PolicyName:
+            assert FamilyInfiller(checkpoint, DenoiseConfig(policy=policy), SMALL).infill(QUESTION, Stop()) is not None

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from midspan_model.config import DenoiseConfig
 from midspan_model.context_encoding import Cost
 from midspan_model.errors import ModelError
@@ -57,8 +55,7 @@ def open_run(
         ModelError: the checkpoint cannot be opened, has no such way to a length, or there is no such policy.
     """
     checkpoint = open_checkpoint(folder, best_placement(device, weights))
-    name = torch.cuda.get_device_name() if checkpoint.placement.device.type == "cuda" else ""
-    where = f"{checkpoint.placement} {name}".rstrip()
+    where = f"{checkpoint.placement} {checkpoint.placement.gpu}".rstrip()
     return CheckpointRun(checkpoint_ways(checkpoint, lengths, policies or POLICIES), where)
 
 

@@ -47,6 +47,11 @@ class Placement:
     dtype: torch.dtype
     int8: bool = False
 
+    @property
+    def gpu(self) -> str:
+        """The graphics processor's name; empty where none computes."""
+        return torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else ""
+
     def __str__(self) -> str:
         return f"{self.device}, {'int8 and ' if self.int8 else ''}{self.dtype}".replace("torch.", "")
 
