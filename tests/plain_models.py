@@ -172,4 +172,5 @@ def _llada2(c: Config, weights: Weights, ids: list[int], seen: Tensor) -> Tensor
         y = _norm(x, weights(f"{at}.post_attention_layernorm.weight"), eps)
         is_dense = layer < c["first_k_dense_replace"]
         x = x + torch.stack([mlp(one, f"{at}.mlp") if is_dense else experts(one, f"{at}.mlp") for one in y])
-    return (_norm(x, weights("model.norm.weight"), eps) @ weights("lm_head.weight").T).float()
+    head = weights("model.word_embeddings.weight" if c["tie_word_embeddings"] else "lm_head.weight")
+    return (_norm(x, weights("model.norm.weight"), eps) @ head.T).float()

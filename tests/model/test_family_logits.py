@@ -17,12 +17,14 @@ import torch
 import transformers
 from family_checkpoints import WRITERS, id_after_words, sdar_moe, write_family
 from midspan_model.context_encoding import Cost
+from midspan_model.families import dream, fast_dllm, llada, llada2, sdar
 from midspan_model.families.block_forward import BlockForward, EncodedContext
 from midspan_model.families.canvas_forward import CanvasForward
 from midspan_model.families.opening import Checkpoint, open_checkpoint
+from midspan_model.families.spec import Recognise
 from midspan_model.families.weights import Placement
 from plain_models import plain_logits
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from tiny_model import Stop
 from torch import Tensor
 
@@ -162,6 +164,29 @@ def test_logits_are_the_references(name: str, folders: Path) -> None:
     torch.testing.assert_close(found(checkpoint, before, tokens, behind, slots), wanted, atol=1e-4, rtol=0)
 
 
+@pytest.mark.parametrize(
+    ("name", "key", "head"),
+    [
+        ("LLaDA", "weight_tying", "model.transformer.ff_out.weight"),
+        ("LLaDA2", "tie_word_embeddings", "lm_head.weight"),
+        ("dllm mdlm", "tie_word_embeddings", "lm_head.weight"),
+    ],
+)
+def test_a_head_that_is_the_embedding_is_told_by_the_config(name: str, key: str, head: str, tmp_path: Path) -> None:
+    """Open-dCoder's checkpoint has one in any case."""
+    folder = write_family(name, tmp_path / "tied", seed=1)
+    config = {**json.loads((folder / "config.json").read_text()), key: True}
+    (folder / "config.json").write_text(json.dumps(config))
+    state = load_file(folder / "model.safetensors")
+    del state[head]
+    save_file(state, folder / "model.safetensors")
+    checkpoint = open_checkpoint(folder, FLOAT)
+    ids = [*canvas(checkpoint)[0][:16], *[checkpoint.family.mask_id] * 3]
+    wanted = plain_logits(config, state, ids, mask_of(name, len(ids)))[-3:]
+    logits = found(checkpoint, ids[:15], ids[15:], [], [1, 2, 3])
+    torch.testing.assert_close(logits, wanted, atol=1e-4, rtol=0)
+
+
 @pytest.mark.parametrize("name", sorted(BLOCKS))
 def test_a_block_that_begins_behind_a_whole_one_is_right_too(name: str, folders: Path) -> None:
     checkpoint = opened(name, folders)
@@ -182,6 +207,24 @@ def test_special_ids_shift_and_attention_are_the_published_ones(name: str, folde
     assert family.shift is (name in SHIFTED)
     assert family.block == BLOCKS.get(name)
     assert family.expand_id == (id_after_words(4) if name == "DreamOn" else None)
+
+
+@pytest.mark.parametrize(
+    ("recognise", "kind", "mask_id", "end_id"),
+    [
+        (dream.recognise, "Dream", 151666, 151643),
+        (llada.recognise, "llada", 126336, 126081),
+        (llada2.recognise, "llada2_moe", 156895, 156892),
+        (fast_dllm.recognise, "Fast_dLLM_Qwen", 151665, 151645),
+        (sdar.recognise, "sdar", 151669, 151645),
+    ],
+)
+def test_without_any_word_of_them_the_ids_are_the_published_ones(
+    recognise: Recognise, kind: str, mask_id: int, end_id: int
+) -> None:
+    family = recognise({"model_type": kind}, {})
+    assert family is not None
+    assert (family.mask_id, family.end_id) == (mask_id, end_id)
 
 
 @pytest.mark.parametrize("name", sorted(SHIFTED - set(BLOCKS)))
