@@ -18,6 +18,7 @@ WORDS = [*sorted(ByteLevel.alphabet()), *(merge.replace(" ", "") for merge in ME
 ROWS = len(WORDS) + 16
 """Rows of the models' matrices: more than there are tokens, as published."""
 
+# what a default would hide is no default: neither theta nor epsilon, which is large enough to be noticed in logits
 _SHAPE = {
     "hidden_size": 32,
     "intermediate_size": 48,
@@ -26,8 +27,8 @@ _SHAPE = {
     "num_key_value_heads": 2,
     "vocab_size": ROWS,
     "max_position_embeddings": 512,
-    "rms_norm_eps": 1e-6,
-    "rope_theta": 10000.0,
+    "rms_norm_eps": 0.02,
+    "rope_theta": 3000.0,
     "hidden_act": "silu",
     "tie_word_embeddings": False,
     "torch_dtype": "bfloat16",
@@ -158,17 +159,17 @@ def llada(folder: Path) -> Path:
         "model_type": "llada",
         "d_model": width,
         "n_heads": 4,
-        "n_kv_heads": 4,
+        "n_kv_heads": 2,
         "n_layers": 2,
         "mlp_hidden_size": inner,
         "mlp_ratio": 4,
-        "vocab_size": ROWS,
+        "vocab_size": ROWS - 3,
         "embedding_size": ROWS,
         "max_sequence_length": 256,
         "rope": True,
-        "rope_theta": 10000.0,
+        "rope_theta": 3000.0,
         "rope_full_precision": True,
-        "rms_norm_eps": 1e-5,
+        "rms_norm_eps": 0.02,
         "block_type": "llama",
         "activation_type": "silu",
         "layer_norm_type": "rms",
@@ -191,7 +192,8 @@ def llada(folder: Path) -> Path:
     }
     for layer in range(2):
         block = f"{at}.blocks.{layer}"
-        state |= {f"{block}.{one}.weight": torch.randn(width, width) / 4 for one in ("q_proj", "k_proj", "v_proj")}
+        state[f"{block}.q_proj.weight"] = torch.randn(width, width) / 4
+        state |= {f"{block}.{one}.weight": torch.randn(width // 2, width) / 4 for one in ("k_proj", "v_proj")}
         state |= {f"{block}.{one}.weight": 1 + 0.1 * torch.randn(width) for one in ("attn_norm", "ff_norm")}
         state |= {f"{block}.{one}.weight": torch.randn(inner, width) / 4 for one in ("ff_proj", "up_proj")}
         state[f"{block}.attn_out.weight"] = torch.randn(width, width) / 4
@@ -217,22 +219,22 @@ def llada2(folder: Path) -> Path:
         "use_qkv_bias": False,
         "use_qk_norm": True,
         "use_bias": False,
-        "rms_norm_eps": 1e-6,
+        "rms_norm_eps": 0.02,
         "norm_head": False,
         "tie_word_embeddings": False,
         "max_position_embeddings": 256,
-        "rope_theta": 600000,
+        "rope_theta": 3000,
         "rope_scaling": None,
         "partial_rotary_factor": 0.5,
         "pad_token_id": id_after_words(0),
         "num_experts": n_experts,
-        "num_shared_experts": 1,
+        "num_shared_experts": 2,
         "num_experts_per_tok": 3,
         "n_group": 4,
         "topk_group": 2,
         "moe_intermediate_size": expert,
         "first_k_dense_replace": 1,
-        "routed_scaling_factor": 2.5,
+        "routed_scaling_factor": 1.7,
         "score_function": "sigmoid",
         "norm_topk_prob": True,
         "block_size": 8,
@@ -253,13 +255,14 @@ def llada2(folder: Path) -> Path:
         state[f"{at}.attention.query_key_value.weight"] = torch.randn((heads + 2 * n_kv) * dim, width) / 4
         state[f"{at}.attention.dense.weight"] = torch.randn(width, heads * dim) / 4
         state |= {f"{at}.attention.{one}_layernorm.weight": 1 + 0.1 * torch.randn(dim) for one in ("query", "key")}
-        state |= {f"{at}.{one}.weight": torch.ones(width) for one in ("input_layernorm", "post_attention_layernorm")}
+        for one in ("input_layernorm", "post_attention_layernorm"):
+            state[f"{at}.{one}.weight"] = 1 + 0.1 * torch.randn(width)
     mlp("model.layers.0.mlp", inner)
     state["model.layers.1.mlp.gate.weight"] = torch.randn(n_experts, width)
     state["model.layers.1.mlp.gate.expert_bias"] = torch.randn(n_experts) / 4
     for number in range(n_experts):
         mlp(f"model.layers.1.mlp.experts.{number}", expert)
-    mlp("model.layers.1.mlp.shared_experts", expert)
+    mlp("model.layers.1.mlp.shared_experts", 2 * expert)
     return _write(folder, config, state)
 
 
@@ -278,6 +281,31 @@ def sdar(folder: Path) -> Path:
     ids = {"block_size": 4, "eos_token_id": id_after_words(1), "mask_token_id": id_after_words(2)}
     config = {"architectures": ["SDARForCausalLM"], "model_type": "sdar", **shape, **ids}
     return _write(folder, config, qwen_state(shape, bias=False, head_norms=True))
+
+
+def sdar_moe(folder: Path) -> Path:
+    """SDAR with experts, each a tensor of its own in the files; no family of its own."""
+    write_tokenizer_json(folder, ["<|endoftext|>", "<|im_end|>", "<|MASK|>"])
+    shape = {**_SHAPE, "head_dim": 16, "attention_bias": False}
+    experts = {
+        "num_experts": 6,
+        "num_experts_per_tok": 2,
+        "moe_intermediate_size": 24,
+        "norm_topk_prob": True,
+        "decoder_sparse_step": 1,
+        "mlp_only_layers": [],
+    }
+    ids = {"block_size": 4, "eos_token_id": id_after_words(1), "mask_token_id": id_after_words(2)}
+    config = {"architectures": ["SDARMoeForCausalLM"], "model_type": "sdar_moe", **shape, **experts, **ids}
+    state = qwen_state(shape, bias=False, head_norms=True)
+    state = {name: tensor for name, tensor in state.items() if ".mlp." not in name}
+    for layer in range(2):
+        at = f"model.layers.{layer}.mlp"
+        state[f"{at}.gate.weight"] = torch.randn(6, 32) / 4
+        for number in range(6):
+            for name, size in {"gate": (24, 32), "up": (24, 32), "down": (32, 24)}.items():
+                state[f"{at}.experts.{number}.{name}_proj.weight"] = torch.randn(size) / 4
+    return _write(folder, config, state)
 
 
 def stable_diffcoder(folder: Path) -> Path:

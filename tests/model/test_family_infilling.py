@@ -15,6 +15,7 @@ from midspan_model.context_encoding import Cost
 from midspan_model.denoising.block import Finish
 from midspan_model.denoising.choosing import PolicyName
 from midspan_model.errors import WeightsError
+from midspan_model.families import canvas_forward
 from midspan_model.families.block_forward import BlockForward, EncodedContext
 from midspan_model.families.canvas_forward import CanvasForward
 from midspan_model.families.infiller import FamilyInfiller, FamilyOptions
@@ -39,7 +40,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @lru_cache
 def opened(name: str, root: Path) -> Checkpoint:
-    return open_checkpoint(write_family(name, root / name.replace(" ", "-"), seed=2), FLOAT)
+    return open_checkpoint(write_family(name, root / name.replace(" ", "-"), seed=3), FLOAT)
 
 
 def infiller_of(name: str, root: Path, options: FamilyOptions = SMALL, **config: object) -> FamilyInfiller:
@@ -117,9 +118,9 @@ def test_there_are_several_to_choose_from_if_somebody_wants_to(name: str, root: 
 
 @pytest.mark.parametrize("n_asked", range(4))
 def test_choosing_stops_with_the_time_and_leaves_the_best(n_asked: int, root: Path) -> None:
-    infiller, cost = infiller_of("LLaDA", root), Cost()
-    alone = infiller.infill(QUESTION, Stop(), cost=cost)
-    late = infiller.infill(replace(QUESTION, n_candidates=3), Stop(expire_after=cost.n_forwards + 2 + n_asked))
+    infiller, whole = infiller_of("LLaDA", root), Stop()
+    alone = infiller.infill(QUESTION, whole)
+    late = infiller.infill(replace(QUESTION, n_candidates=3), Stop(expire_after=whole.n_asked + n_asked))
     assert alone is not None
     assert late is not None
     assert late.text == alone.text
@@ -254,6 +255,24 @@ def test_prefill_spares_the_question_its_context(root: Path) -> None:
     assert infiller_of("Dream", root).prefill(QUESTION, Stop(), Cost())
 
 
+@pytest.mark.parametrize("size", [2, 4, None])
+def test_fast_dllm_fills_its_block_part_by_part(size: int | None, root: Path) -> None:
+    """However sure it is of what stands behind."""
+    infiller = infiller_of("Fast-dLLM v2", root, policy="threshold", threshold=0.0)
+    family = replace(infiller.checkpoint.family, sub_block=size)
+    assert infiller.checkpoint.family.sub_block == 8
+    infiller.checkpoint = replace(infiller.checkpoint, family=family)
+    shown: list[list[bool]] = []
+    question = Question("def f(x):\n    return x +", "", max_lines=4)
+    infiller.infill(question, Stop(), lambda _, slots: shown.append([text is not None for text, _ in slots]))
+    place, part, longest = len(infiller.canvas(question).prefix_ids), size or 8, 0
+    for before, after in zip([[], *shown], shown, strict=False):
+        fresh = [at for at, is_there in enumerate(after) if is_there and not (at < len(before) and before[at])]
+        assert len({(place + at) // part for at in fresh}) <= 1, "one part of a block at a time"
+        longest = max(longest, len(fresh))
+    assert 1 < longest <= part
+
+
 def canvas_logits(checkpoint: Checkpoint, refresh: int, tokens: list[list[int]]) -> list[Tensor]:
     ids = torch.arange(20).tolist()
     forward = CanvasForward(checkpoint, ids[:12], ids[12:], Cost(), refresh)
@@ -278,6 +297,51 @@ def test_the_approximate_cache_errs_only_between_refreshes(name: str, root: Path
     torch.testing.assert_close(*same, atol=1e-5, rtol=0)  # nothing changed, so nothing is stale
     shorter = canvas_logits(checkpoint, 9, [steps[0], steps[0][:-1]])[1]
     torch.testing.assert_close(shorter, canvas_logits(checkpoint, 1, [steps[0][:-1]])[0], atol=1e-5, rtol=0)
+
+
+BIDIRECTIONAL = ["Dream", "DreamOn", "DiffuCoder", "Open-dCoder", "dllm mdlm", "LLaDA"]
+
+
+@pytest.mark.parametrize("name", BIDIRECTIONAL)
+def test_lengths_asked_together_look_as_they_do_alone(name: str, root: Path) -> None:
+    """What fills up the shorter canvases is seen by nobody."""
+    checkpoint, ids = opened(name, root), list(range(30))
+    mask_id, lengths = checkpoint.family.mask_id, [8, 9, 12, 7, 1, 12]
+    together, one, cost = Cost(), Cost(), Cost()
+    with torch.inference_mode():
+        forward = CanvasForward(checkpoint, ids[:17], ids[18:], together)
+        looks = list(forward.looks(ids[17], lengths))
+        for length, look_MV in zip(lengths, looks, strict=True):
+            alone = CanvasForward(checkpoint, ids[:17], ids[18:], one)
+            wanted_MV = alone([ids[17], *[mask_id] * length], list(range(1, length + 1)))
+            torch.testing.assert_close(look_MV, wanted_MV, atol=1e-4, rtol=0)
+            confidences = [each.softmax(-1).amax(-1).mean() for each in (look_MV, wanted_MV)]
+            torch.testing.assert_close(*confidences, atol=1e-4, rtol=0)
+        again_MV = forward([ids[17], *[mask_id] * 9], list(range(1, 10)))
+        torch.testing.assert_close(again_MV, looks[1])
+        assert (together.n_forwards, together.n_spared, one.n_forwards) == (1, 1, len(lengths))
+        assert together.n_encoded == one.n_encoded
+        written = CanvasForward(checkpoint, ids[:17], ids[18:], cost)
+        list(written.looks(ids[17], [4]))
+        written([ids[17], 40, *[mask_id] * 3], [2, 3, 4])
+        assert (cost.n_forwards, cost.n_spared) == (2, 0), "only what was looked at is known already"
+
+
+@pytest.mark.parametrize("name", BIDIRECTIONAL)
+@pytest.mark.parametrize("refresh", [1, 4])
+def test_a_searched_length_is_the_same_asked_together(
+    name: str, refresh: int, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    infiller = infiller_of(name, root, FamilyOptions(length=Length.SEARCHED, refresh=refresh))
+    together, alone = Cost(), Cost()
+    found = infiller.infill(QUESTION, Stop(), cost=together)
+    monkeypatch.setattr(canvas_forward, "_TOKENS_TOGETHER_CPU", 1)
+    wanted = infiller.infill(QUESTION, Stop(), cost=alone)
+    assert found is not None
+    assert wanted is not None
+    assert found.token_ids == wanted.token_ids
+    assert together.n_forwards <= alone.n_forwards - 8
+    assert together.n_spared == alone.n_spared == (1 if refresh == 1 else 0)
 
 
 @pytest.mark.parametrize("name", ["Dream", "LLaDA", "SDAR", "Fast-dLLM v2"])
@@ -384,3 +448,14 @@ def test_bfloat16_and_int8_fill_too(name: str, root: Path) -> None:
     ):
         infiller = FamilyInfiller(open_checkpoint(folder, placement), DenoiseConfig(), SMALL)
         assert infiller.infill(QUESTION, Stop()) is not None
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("name", list(WRITERS))
+def test_on_a_gpu_it_fills_by_every_policy(name: str, root: Path) -> None:
+    opened(name, root)
+    folder = root / name.replace(" ", "-")
+    for placement in (best_placement("cuda"), best_placement("cuda", "int8")):
+        checkpoint = open_checkpoint(folder, placement)
+        for policy in PolicyName:
+            assert FamilyInfiller(checkpoint, DenoiseConfig(policy=policy), SMALL).infill(QUESTION, Stop()) is not None

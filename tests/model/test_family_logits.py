@@ -1,25 +1,30 @@
-"""Each family's logits against an independent reference: transformers' own eager modules with the mask written out.
+"""Each family's logits against independent references.
 
-LLaDA2, which transformers lacks, against a plain loop over tokens and experts.
+All of them against plain loops in float64 (`plain_models.py`). Those that have the shape of one of transformers' models
+also against that, with its own attention and the mask written out, so that the loops are checked too.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
-import math
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 import pytest
 import torch
 import transformers
-from family_checkpoints import WRITERS, id_after_words, write_family
+from family_checkpoints import WRITERS, id_after_words, sdar_moe, write_family
 from midspan_model.context_encoding import Cost
+from midspan_model.families import dream, fast_dllm, llada, llada2, sdar
 from midspan_model.families.block_forward import BlockForward, EncodedContext
 from midspan_model.families.canvas_forward import CanvasForward
 from midspan_model.families.opening import Checkpoint, open_checkpoint
+from midspan_model.families.spec import Recognise
 from midspan_model.families.weights import Placement
-from safetensors.torch import load_file
+from plain_models import plain_logits
+from safetensors.torch import load_file, save_file
 from tiny_model import Stop
 from torch import Tensor
 
@@ -61,112 +66,10 @@ def mask_of(name: str, n: int) -> Tensor:
     return seen
 
 
-def reference_logits(name: str, root: Path, ids: list[int]) -> Tensor:
+def plain(name: str, root: Path, ids: list[int]) -> Tensor:
     """Raw logits (T, V) of the whole canvas in one pass, without any cache."""
     config = json.loads((root / name.replace(" ", "-") / "config.json").read_text())
-    state = weights_of(root, name)
-    if name == "LLaDA2":
-        return plain_llada2(config, state, ids, mask_of(name, len(ids)))
-    if name == "LLaDA":
-        config, state = llada_as_llama(config, state)
-    kind = {"sdar": "Qwen3", "a2d-qwen3": "Qwen3", "llama": "Llama", "llada": "Llama"}.get(
-        config["model_type"], "Qwen2"
-    )
-    foreign = ("model_type", "architectures", "torch_dtype")
-    shape = getattr(transformers, f"{kind}Config")(**{k: v for k, v in config.items() if k not in foreign})
-    shape._attn_implementation = "eager"
-    model = getattr(transformers, f"{kind}ForCausalLM")(shape).eval()
-    missing, unexpected = model.load_state_dict(state, strict=False)
-    assert not unexpected
-    assert set(missing) <= {"lm_head.weight"}
-    model.tie_weights()
-    bias = torch.zeros(len(ids), len(ids)).masked_fill(~mask_of(name, len(ids)), float("-inf"))[None, None]
-    with torch.inference_mode():
-        return model(input_ids=torch.tensor([ids]), attention_mask=bias).logits[0]
-
-
-def llada_as_llama(config: dict, state: dict[str, Tensor]) -> tuple[dict, dict[str, Tensor]]:
-    """By the published modeling_llada.py: silu(ff_proj(x)) * up_proj(x), then ff_out."""
-    renamed = {
-        "model.embed_tokens.weight": state["model.transformer.wte.weight"],
-        "model.norm.weight": state["model.transformer.ln_f.weight"],
-        "lm_head.weight": state["model.transformer.ff_out.weight"],
-    }
-    inner = {
-        "q_proj": "self_attn.q_proj", "k_proj": "self_attn.k_proj", "v_proj": "self_attn.v_proj",
-        "attn_out": "self_attn.o_proj", "attn_norm": "input_layernorm", "ff_norm": "post_attention_layernorm",
-        "ff_proj": "mlp.gate_proj", "up_proj": "mlp.up_proj", "ff_out": "mlp.down_proj",
-    }  # fmt: skip
-    for layer in range(config["n_layers"]):
-        for theirs, ours in inner.items():
-            weight = state[f"model.transformer.blocks.{layer}.{theirs}.weight"]
-            renamed[f"model.layers.{layer}.{ours}.weight"] = weight
-    shape = {
-        "model_type": "llada", "hidden_size": config["d_model"], "intermediate_size": config["mlp_hidden_size"],
-        "num_hidden_layers": config["n_layers"], "num_attention_heads": config["n_heads"],
-        "num_key_value_heads": config["n_kv_heads"], "vocab_size": config["vocab_size"],
-        "rms_norm_eps": config["rms_norm_eps"], "rope_theta": config["rope_theta"],
-        "max_position_embeddings": config["max_sequence_length"],
-    }  # fmt: skip
-    return shape, renamed
-
-
-def plain_llada2(c: dict, state: dict[str, Tensor], ids: list[int], seen: Tensor) -> Tensor:
-    """LLaDA2 token by token, head by head, expert by expert, in float64."""
-    s = {name: weight.double() for name, weight in state.items()}
-    heads, n_kv, dim, eps = c["num_attention_heads"], c["num_key_value_heads"], c["head_dim"], c["rms_norm_eps"]
-    turned = int(dim * c["partial_rotary_factor"])
-
-    def norm(x: Tensor, weight: Tensor) -> Tensor:
-        return weight * x / (x.pow(2).mean(-1, keepdim=True) + eps).sqrt()
-
-    def rotate(x: Tensor, place: int) -> Tensor:
-        out = x.clone()
-        for pair in range(turned // 2):
-            angle = place * c["rope_theta"] ** (-2 * pair / turned)
-            a, b = x[pair], x[pair + turned // 2]
-            out[pair] = a * math.cos(angle) - b * math.sin(angle)
-            out[pair + turned // 2] = b * math.cos(angle) + a * math.sin(angle)
-        return out
-
-    def mlp(x: Tensor, at: str) -> Tensor:
-        gate = s[f"{at}.gate_proj.weight"] @ x
-        return s[f"{at}.down_proj.weight"] @ (gate * gate.sigmoid() * (s[f"{at}.up_proj.weight"] @ x))
-
-    def experts(x: Tensor, at: str) -> Tensor:
-        score = (s[f"{at}.gate.weight"] @ x).sigmoid()
-        biased = (score + s[f"{at}.gate.expert_bias"]).tolist()
-        size = len(biased) // c["n_group"]
-        groups = [biased[g * size : (g + 1) * size] for g in range(c["n_group"])]
-        best_groups = sorted(range(c["n_group"]), key=lambda g: -sum(sorted(groups[g])[-2:]))[: c["topk_group"]]
-        allowed = [e for e in range(len(biased)) if e // size in best_groups]
-        chosen = sorted(allowed, key=lambda e: -biased[e])[: c["num_experts_per_tok"]]
-        total = sum(float(score[e]) for e in chosen)
-        out = mlp(x, f"{at}.shared_experts")
-        for e in chosen:
-            out = out + c["routed_scaling_factor"] * float(score[e]) / total * mlp(x, f"{at}.experts.{e}")
-        return out
-
-    x = s["model.word_embeddings.weight"][ids]
-    for layer in range(c["num_hidden_layers"]):
-        at = f"model.layers.{layer}"
-        joint = norm(x, s[f"{at}.input_layernorm.weight"]) @ s[f"{at}.attention.query_key_value.weight"].T
-        joint = joint.view(len(ids), heads + 2 * n_kv, dim)
-        q = norm(joint[:, :heads], s[f"{at}.attention.query_layernorm.weight"])
-        k = norm(joint[:, heads : heads + n_kv], s[f"{at}.attention.key_layernorm.weight"])
-        q = torch.stack([torch.stack([rotate(q[t, h], t) for h in range(heads)]) for t in range(len(ids))])
-        k = torch.stack([torch.stack([rotate(k[t, h], t) for h in range(n_kv)]) for t in range(len(ids))])
-        v = joint[:, heads + n_kv :]
-        mixed = torch.zeros(len(ids), heads, dim, dtype=torch.double)
-        for h in range(heads):
-            kv = h // (heads // n_kv)
-            scores = (q[:, h] @ k[:, kv].T / math.sqrt(dim)).masked_fill(~seen, float("-inf"))
-            mixed[:, h] = scores.softmax(-1) @ v[:, kv]
-        x = x + mixed.flatten(1) @ s[f"{at}.attention.dense.weight"].T
-        y = norm(x, s[f"{at}.post_attention_layernorm.weight"])
-        is_dense = layer < c["first_k_dense_replace"]
-        x = x + torch.stack([mlp(one, f"{at}.mlp") if is_dense else experts(one, f"{at}.mlp") for one in y])
-    return (norm(x, s["model.norm.weight"]) @ s["lm_head.weight"].T).float()
+    return plain_logits(config, weights_of(root, name), ids, mask_of(name, len(ids)))
 
 
 def canvas(checkpoint: Checkpoint) -> tuple[list[int], list[int], list[int]]:
@@ -182,7 +85,7 @@ def canvas(checkpoint: Checkpoint) -> tuple[list[int], list[int], list[int]]:
 
 def expected(name: str, root: Path, ids: list[int], places: list[int]) -> Tensor:
     """The reference's logits for the tokens at these places, shifted as its authors' generation code does it."""
-    logits = reference_logits(name, root, ids)
+    logits = plain(name, root, ids)
     if name in SHIFTED:
         logits = torch.cat([logits[:1], logits[:-1]])
     return logits[places]
@@ -197,6 +100,57 @@ def found(checkpoint: Checkpoint, before: list[int], tokens: list[int], behind: 
         return forward(tokens, slots)
 
 
+MODULES = {"Dream": "Qwen2", "dllm mdlm": "Qwen3", "Open-dCoder": "Qwen2", "Stable-DiffCoder": "Llama"}
+
+
+@pytest.mark.parametrize("name", list(MODULES))
+def test_the_plain_loops_are_what_transformers_computes(name: str, folders: Path) -> None:
+    checkpoint = opened(name, folders)
+    ids = [token for part in canvas(checkpoint) for token in part]
+    foreign = ("model_type", "architectures", "torch_dtype", "auto_map")
+    published = {k: v for k, v in dict(checkpoint.config).items() if k not in foreign}
+    shape = getattr(transformers, f"{MODULES[name]}Config")(**published)
+    shape._attn_implementation = "eager"
+    model = getattr(transformers, f"{MODULES[name]}ForCausalLM")(shape).eval()
+    missing, unexpected = model.load_state_dict(weights_of(folders, name), strict=False)
+    assert not unexpected
+    assert set(missing) <= {"lm_head.weight"}
+    model.tie_weights()
+    bias = torch.zeros(len(ids), len(ids)).masked_fill(~mask_of(name, len(ids)), float("-inf"))[None, None]
+    with torch.inference_mode():
+        theirs = model(input_ids=torch.tensor([ids]), attention_mask=bias).logits[0]
+    torch.testing.assert_close(plain(name, folders, ids), theirs, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("int8", [False, True])
+def test_sdar_with_experts(int8: bool, tmp_path: Path) -> None:
+    """Its files have each expert by itself, transformers' modules all of them in one tensor."""
+    folder = sdar_moe(tmp_path)
+    checkpoint = open_checkpoint(folder, replace(FLOAT, int8=int8))
+    assert (checkpoint.family.name, checkpoint.family.block) == ("SDAR", 4)
+    ids = [*canvas(checkpoint)[0][:9], *[checkpoint.family.mask_id] * 3]
+    config = json.loads((folder / "config.json").read_text())
+    wanted = plain_logits(config, load_file(folder / "model.safetensors"), ids, mask_of("SDAR", len(ids)))[9:]
+    logits = found(checkpoint, ids[:8], ids[8:], [], [1, 2, 3])
+    if int8:
+        assert torch.nn.functional.cosine_similarity(logits, wanted, dim=-1).min() > 0.99
+    else:
+        torch.testing.assert_close(logits, wanted, atol=1e-4, rtol=0)
+
+
+def test_what_defaults_would_hide_is_told_from_them(folders: Path) -> None:
+    """A theta or an epsilon that is the modules' default could be passed over without being noticed."""
+    for name, key, usual in itertools.product(WRITERS, ("rope_theta", "rms_norm_eps"), (1e4, 5e5, 1e6, 1e-5, 1e-6)):
+        checkpoint = opened(name, folders)
+        ids = [token for part in canvas(checkpoint) for token in part][:12]
+        config, state = dict(checkpoint.config), weights_of(folders, name)
+        if (usual < 1) is (key == "rms_norm_eps"):
+            right, other = (
+                plain_logits({**config, **change}, state, ids, mask_of(name, len(ids))) for change in ({}, {key: usual})
+            )
+            assert (right - other).abs().max() > 1e-2, (name, key, usual)
+
+
 @pytest.mark.parametrize("name", list(WRITERS))
 def test_logits_are_the_references(name: str, folders: Path) -> None:
     checkpoint = opened(name, folders)
@@ -208,6 +162,29 @@ def test_logits_are_the_references(name: str, folders: Path) -> None:
     wanted = expected(name, folders, [*before, *tokens, *behind], [len(before) + slot for slot in slots])
     assert len(slots) > 0
     torch.testing.assert_close(found(checkpoint, before, tokens, behind, slots), wanted, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "head"),
+    [
+        ("LLaDA", "weight_tying", "model.transformer.ff_out.weight"),
+        ("LLaDA2", "tie_word_embeddings", "lm_head.weight"),
+        ("dllm mdlm", "tie_word_embeddings", "lm_head.weight"),
+    ],
+)
+def test_a_head_that_is_the_embedding_is_told_by_the_config(name: str, key: str, head: str, tmp_path: Path) -> None:
+    """Open-dCoder's checkpoint has one in any case."""
+    folder = write_family(name, tmp_path / "tied", seed=1)
+    config = {**json.loads((folder / "config.json").read_text()), key: True}
+    (folder / "config.json").write_text(json.dumps(config))
+    state = load_file(folder / "model.safetensors")
+    del state[head]
+    save_file(state, folder / "model.safetensors")
+    checkpoint = open_checkpoint(folder, FLOAT)
+    ids = [*canvas(checkpoint)[0][:16], *[checkpoint.family.mask_id] * 3]
+    wanted = plain_logits(config, state, ids, mask_of(name, len(ids)))[-3:]
+    logits = found(checkpoint, ids[:15], ids[15:], [], [1, 2, 3])
+    torch.testing.assert_close(logits, wanted, atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("name", sorted(BLOCKS))
@@ -232,11 +209,29 @@ def test_special_ids_shift_and_attention_are_the_published_ones(name: str, folde
     assert family.expand_id == (id_after_words(4) if name == "DreamOn" else None)
 
 
+@pytest.mark.parametrize(
+    ("recognise", "kind", "mask_id", "end_id"),
+    [
+        (dream.recognise, "Dream", 151666, 151643),
+        (llada.recognise, "llada", 126336, 126081),
+        (llada2.recognise, "llada2_moe", 156895, 156892),
+        (fast_dllm.recognise, "Fast_dLLM_Qwen", 151665, 151645),
+        (sdar.recognise, "sdar", 151669, 151645),
+    ],
+)
+def test_without_any_word_of_them_the_ids_are_the_published_ones(
+    recognise: Recognise, kind: str, mask_id: int, end_id: int
+) -> None:
+    family = recognise({"model_type": kind}, {})
+    assert family is not None
+    assert (family.mask_id, family.end_id) == (mask_id, end_id)
+
+
 @pytest.mark.parametrize("name", sorted(SHIFTED - set(BLOCKS)))
 def test_an_unshifted_reading_would_be_noticed(name: str, folders: Path) -> None:
     checkpoint = opened(name, folders)
     before, tokens, behind = canvas(checkpoint)
-    unshifted = reference_logits(name, folders, [*before, *tokens, *behind])[[N_BEFORE + 1, N_BEFORE + 3]]
+    unshifted = plain(name, folders, [*before, *tokens, *behind])[[N_BEFORE + 1, N_BEFORE + 3]]
     assert (found(checkpoint, before, tokens, behind, [1, 3]) - unshifted).abs().max() > 0.1
 
 

@@ -19,6 +19,25 @@ class LeastSureBlock(Block):
 
 
 @dataclass
+class SubBlock(LeastSureBlock):
+    """A block that is filled part by part, though the model sees all of it (Fast-dLLM v2, arXiv 2509.26328).
+
+    Attributes:
+        size: tokens of a part; parts are counted from place 0.
+        place: of slot 0.
+    """
+
+    size: int = 8
+    place: int = 0
+
+    @property
+    def masked(self) -> list[int]:
+        """Masked slots of the leftmost part that has any."""
+        masked = super().masked
+        return [slot for slot in masked if (self.place + slot) // self.size == (self.place + masked[0]) // self.size]
+
+
+@dataclass
 class CanvasBlock(LeastSureBlock):
     """A block whose dropped slots leave the canvas, so that the suffix stands behind the middle at once."""
 

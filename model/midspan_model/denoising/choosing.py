@@ -82,7 +82,7 @@ class Klass:
 
     Attributes:
         threshold: least confidence.
-        bound: of a divergence, in nats; its authors' for LLaDA on code, for Dream it is a tenth.
+        bound: of a divergence, in nats; its authors' for LLaDA on code (`families/spec.py` has the others').
         n_forwards: over which a slot has to be stable; theirs too.
     """
 
@@ -181,7 +181,7 @@ def policy_of(name: str, threshold: float, *, leftmost: bool, bound: float | Non
         threshold: least confidence, or lead.
         leftmost: where no slot is sure, take the leftmost and not the best.
         bound: instead of it, of those that have another number: the factor, the entropies in nats, WINO's low threshold
-            for drafts; None: the papers'.
+            for drafts; besides it KLASS's divergence in nats; None: the papers'.
 
     Raises:
         ValueError: there is no such policy.
@@ -199,7 +199,7 @@ def policy_of(name: str, threshold: float, *, leftmost: bool, bound: float | Non
         case PolicyName.MARGIN:
             return Committing(lambda outlook: policies.margin(outlook.probability_MV, threshold))
         case PolicyName.KLASS:
-            return Klass(threshold)
+            return Klass(threshold) if bound is None else Klass(threshold, bound)
         case PolicyName.WINO:
             return Wino() if bound is None else Wino(bound)
         case PolicyName.REMDM:

@@ -7,10 +7,13 @@ denoises (`canvas_block.py`); the others ask here.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 Probe = Callable[[int], float]
 """Number of masks -> what the model makes of them, 0 to 1; one forward."""
+
+Probes = Callable[[Sequence[int]], Sequence[float]]
+"""The same of several numbers of masks at once; as few forwards as may be."""
 
 CAL_START, CAL_PATIENCE = 8, 4
 
@@ -24,11 +27,14 @@ def length_bias(n_masks: int) -> float:
     return math.exp(-1.77 * n_masks) + 0.56 * math.exp(-0.06 * n_masks) + 0.24
 
 
-def searched_length(confidence: Probe, most: int, start: int = CAL_START, patience: int = CAL_PATIENCE) -> int:
+def searched_length(confidences: Probes, most: int, start: int = CAL_START, patience: int = CAL_PATIENCE) -> int:
     """CAL (arXiv 2602.00476, algorithm 1): climb from `start` both ways to the best calibrated confidence.
 
+    The lengths asked for and the one found are the paper's, which asks one after the other. But a way is never given up
+    before `patience` lengths, or as many as are left to bear, were no better: those are asked together.
+
     Args:
-        confidence: mean confidence of all masks in one forward.
+        confidences: mean confidence of all masks in one forward, of each length.
         most: masks at most.
         start: where to begin.
         patience: so many lengths in a row may be no better before a way is given up.
@@ -36,14 +42,21 @@ def searched_length(confidence: Probe, most: int, start: int = CAL_START, patien
     Returns:
         the number of masks, at least 1.
     """
-    start = min(start, most)
-    best, best_score = start, confidence(start) / length_bias(start)
+    known: dict[int, float] = {}
+
+    def ask(lengths: Iterable[int]) -> None:
+        asked = [length for length in lengths if 1 <= length <= most]
+        known.update((n, found / length_bias(n)) for n, found in zip(asked, confidences(asked), strict=True))
+
+    best = start = min(start, most)
+    ask(range(start - patience, start + patience + 1))
     for way in (1, -1):
         length, n_worse = start + way, 0
         while 1 <= length <= most and n_worse < patience:
-            score = confidence(length) / length_bias(length)
-            if score > best_score:
-                best, best_score, n_worse = length, score, 0
+            if length not in known:
+                ask(length + way * ahead for ahead in range(patience - n_worse))
+            if known[length] > known[best]:
+                best, n_worse = length, 0
             else:
                 n_worse += 1
             length += way
@@ -53,7 +66,8 @@ def searched_length(confidence: Probe, most: int, start: int = CAL_START, patien
 def length_by_density(density: Probe, most: int, start: int = CAL_START, low: float = 0.1, high: float = 0.5) -> int:
     """Grow where few masks want to be the end, shrink where many do, after ρ-EOS (arXiv 2601.22527).
 
-    Here before the first commit only, where the paper goes on while it denoises; bounds and steps are ours.
+    Here before the first commit only, where the paper goes on while it denoises; bounds and steps are ours. Each length
+    hangs on what the last one told, so there is nothing to ask together: longer ones would mostly be asked in vain.
 
     Args:
         density: share of the masks whose likeliest token is the end.

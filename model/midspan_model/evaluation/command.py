@@ -17,13 +17,14 @@ from midspan_model.checkpoints import load_infiller
 from midspan_model.config import DenoiseConfig
 from midspan_model.embedded import ADAPTER, fetch_trunk
 from midspan_model.errors import ModelError
+from midspan_model.evaluation.checkpoint_ways import open_run
 from midspan_model.evaluation.contexts import ContextStore
 from midspan_model.evaluation.holes import Hole
 from midspan_model.evaluation.metrics import Answer
 from midspan_model.evaluation.options import parser
 from midspan_model.evaluation.parsing import Parses, parses_python
-from midspan_model.evaluation.provenance import machine, weights_sha256
-from midspan_model.evaluation.report import answer_lines, as_json, as_text, examples
+from midspan_model.evaluation.provenance import checkpoint_sha256, machine, weights_sha256
+from midspan_model.evaluation.report import answer_lines, as_json, as_table, as_text, examples
 from midspan_model.evaluation.repositories import (
     MEASURED,
     TUNING,
@@ -36,7 +37,9 @@ from midspan_model.evaluation.run import run_suite
 from midspan_model.evaluation.sandbox import Limits, network_limit
 from midspan_model.evaluation.sources import SourceText, package_folder, read_sources, without_copies
 from midspan_model.evaluation.suites import LOCAL, SUITES, Suite, humaneval_suites, local_suites
-from midspan_model.evaluation.ways import CONTROL, MIDSPAN, Propose, Retrieve, ways_of
+from midspan_model.evaluation.ways import CONTROL, MIDSPAN, Propose, Retrieve, Way, ways_of
+from midspan_model.families.fetching import resolve
+from midspan_model.families.opening import is_published
 from midspan_model.machine import best_threads
 from midspan_model.questions import Recalled
 
@@ -76,12 +79,14 @@ def _evaluate(options: argparse.Namespace, parses: Parses, propose: Retrieve | N
         print(complaint, file=sys.stderr)
     suites = _suites(options, checkouts)
     torch.set_num_threads(options.threads or best_threads())
-    folder: Path = options.model or fetch_trunk(_say_progress)
-    adapter = options.adapter or (folder / "adapter.safetensors" if options.model else ADAPTER)
-    infiller = load_infiller(folder, DenoiseConfig(), adapter=adapter)
-    sha256 = weights_sha256(folder, adapter)
-    contexts = ContextStore(options.contexts, sha256["trunk"]) if options.contexts else None
-    ways = ways_of(infiller, options.way or [CONTROL, MIDSPAN], contexts, propose and _projects(options, propose))
+    folder = resolve(options.model) if options.model else fetch_trunk(_say_progress)
+    measure_published = bool(options.model) and is_published(folder)
+    _check_options(options, is_published=measure_published)
+    if measure_published:
+        run = open_run(folder, options.length, options.policy, options.device, options.weights)
+        ways, sha256, where = run.ways, checkpoint_sha256(folder), run.where
+    else:
+        ways, sha256, where = _ways_of_ours(options, folder, propose and _projects(options, propose))
     for way in ways.values():
         way(suites[0].holes[0])  # a first forward is slower than all others
     limits = Limits(options.time_limit, options.memory_limit) if options.run_programs else None
@@ -90,12 +95,12 @@ def _evaluate(options: argparse.Namespace, parses: Parses, propose: Retrieve | N
         results = [run_suite(suite, ways, parses, limits, on_hole) for suite in suites]
     if options.show:
         print("\n\n".join(map(examples, results)), end="\n\n")
-    print(as_text(results))
+    print(as_table(results) if measure_published else as_text(results))
     described = {
         "suite": options.suite,
         "seed": options.seed,
         "weights_sha256": sha256,
-        "machine": machine(infiller),
+        "machine": machine(where),
         "programs": {"limits": vars(limits), "network": network_limit()} if limits else None,
         "repositories": {
             checkout.repository.name: {"measured": checkout.repository.commit, "found": checkout.commit}
@@ -104,6 +109,27 @@ def _evaluate(options: argparse.Namespace, parses: Parses, propose: Retrieve | N
         "results": as_json(results),
     }
     print(json.dumps(described))
+
+
+def _ways_of_ours(
+    options: argparse.Namespace, folder: Path, propose: Propose | None
+) -> tuple[dict[str, Way], dict[str, str], str]:
+    """The embedded model's ways, or those of another checkpoint of its kind; its files' sums, and its number type."""
+    adapter = options.adapter or (folder / "adapter.safetensors" if options.model else ADAPTER)
+    infiller = load_infiller(folder, DenoiseConfig(), adapter=adapter)
+    sha256 = weights_sha256(folder, adapter)
+    contexts = ContextStore(options.contexts, sha256["trunk"]) if options.contexts else None
+    ways = ways_of(infiller, options.way or [CONTROL, MIDSPAN], contexts, propose)
+    return ways, sha256, str(infiller.trunk.dtype).removeprefix("torch.")
+
+
+def _check_options(options: argparse.Namespace, *, is_published: bool) -> None:
+    """Refuse what would have no effect."""
+    refused = ("way", "adapter", "contexts") if is_published else ("length", "policy", "device", "weights")
+    for name in refused:
+        if getattr(options, name):
+            kind = "a checkpoint of the embedded model's kind" if is_published else "a published checkpoint"
+            raise ModelError(f"--{name} is for {kind}", hint="--model names the checkpoint.")
 
 
 def _projects(options: argparse.Namespace, propose: Retrieve) -> Propose:

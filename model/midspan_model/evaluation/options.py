@@ -5,15 +5,19 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from midspan_model.evaluation.checkpoint_ways import POLICIES
 from midspan_model.evaluation.code_lines import LANGUAGE_IDS
 from midspan_model.evaluation.suites import SUITES
 from midspan_model.evaluation.ways import WAY_NAMES
+from midspan_model.families.spec import Length
 
 _EXAMPLES = """\
 The held-out repositories, then everything that is measured, on a new machine:
   python -m midspan_model.evaluation repositories held-out | sh
   python -m midspan_model.evaluation all --data humaneval_infilling --repositories held-out \\
       --way control --way midspan --way no-suffix --way one-at-a-time --run-programs
+A published checkpoint: each of its ways to a length with each policy:
+  python -m midspan_model.evaluation local --source FOLDER --model FOLDER --device cuda
 One's own code:
   python -m midspan_model.evaluation local --source FOLDER
 """
@@ -58,10 +62,20 @@ def _add_ways(suite: argparse.ArgumentParser) -> None:
     suite.add_argument(
         "--way", action="append", metavar="NAME", help=f"of answering, by default control and midspan: {WAY_NAMES}"
     )
-    suite.add_argument("--model", type=Path, metavar="FOLDER", help="a checkpoint instead of the embedded model")
+    suite.add_argument("--model", default="", metavar="FOLDER", help="a checkpoint instead of the embedded model")
     suite.add_argument("--adapter", type=Path, metavar="FILE", help="a denoiser instead of the released one")
     suite.add_argument("--contexts", type=Path, metavar="FOLDER", help="keep encoded contexts here, 20 MB a hole")
     suite.add_argument("--threads", type=int, default=0, help="for the model; by default half of the processors")
+    published = suite.add_argument_group("where --model is a published checkpoint, a folder or a name that was fetched")
+    lengths = [length.value for length in Length]
+    published.add_argument(
+        "--length", action="append", default=[], choices=lengths, help="how middles get theirs, by default all ways"
+    )
+    published.add_argument(
+        "--policy", action="append", default=[], metavar="NAME-N", help=f"by default {', '.join(POLICIES)}"
+    )
+    published.add_argument("--device", default="", help="cpu, cuda or mps; by default the best there is")
+    published.add_argument("--weights", default="", help="float32, bfloat16, float16 or int8")
     suite.add_argument(
         "--answers", type=Path, metavar="FILE", help="write every answer here as it comes, one JSON line each"
     )

@@ -9,7 +9,11 @@ from pathlib import Path
 
 import torch
 
-from midspan_model.infilling import Infiller
+
+def checkpoint_sha256(folder: Path) -> dict[str, str]:
+    """The same of a published checkpoint."""
+    paths = [*folder.glob("*.safetensors"), *folder.glob("*.json"), *folder.glob("merges.txt")]
+    return {path.name: _sha256(path) for path in sorted(paths)}
 
 
 def weights_sha256(folder: Path, adapter: Path) -> dict[str, str]:
@@ -23,7 +27,7 @@ def weights_sha256(folder: Path, adapter: Path) -> dict[str, str]:
     return {name: _sha256(path) for name, path in files.items()}
 
 
-def machine(infiller: Infiller) -> dict[str, object]:
+def machine(dtype: str) -> dict[str, object]:
     """What it ran on. No name of the machine or of its owner."""
     return {
         "python": platform.python_version(),
@@ -32,7 +36,7 @@ def machine(infiller: Infiller) -> dict[str, object]:
         "system": platform.system(),
         "processor": platform.machine(),
         "threads": torch.get_num_threads(),
-        "dtype": str(infiller.trunk.dtype).removeprefix("torch."),
+        "dtype": dtype,
     }
 
 

@@ -13,12 +13,31 @@ from midspan_model.evaluation.suites import Suite
 from midspan_model.evaluation.ways import CONTROL, MIDSPAN
 
 _LABEL_WIDTH, _CELL_WIDTH = 18, 24
+_COLUMNS = ("exact", "parses", "forwards", "tokens/forward", "median ms")
+_COLUMN_WIDTH = 21
 _ALL = "all languages"
 
 
 def as_text(results: Sequence[SuiteResult]) -> str:
     """A block a suite: figures down, ways across, each with its interval; then the differences in exact match."""
     return "\n\n".join(_block(name, language, answers_of) for name, language, answers_of in _with_pooled(results))
+
+
+def as_table(results: Sequence[SuiteResult]) -> str:
+    """The same with the ways down, for many of them, and the most important figures across."""
+    blocks: list[str] = []
+    for name, language, result in _with_pooled(results):
+        first = next(iter(result.answers.values()))
+        width = max(_LABEL_WIDTH, *(len(way) + 2 for way in result.answers))
+        heads = [f"{head:>{_COLUMN_WIDTH}}" for head in _COLUMNS] + ["  exact, less the first"]
+        lines = [f"{name}, {language}, {len(result.suite.holes)} holes", " " * width + "".join(heads)]
+        for way, answers in result.answers.items():
+            summary = summarise(answers)
+            cells = "".join(f"{_cell(summary[key]):>{_COLUMN_WIDTH}}" for key in _COLUMNS)
+            less = "" if answers is first else _points(difference(answers, first))
+            lines.append(f"{way:{width}}{cells}  {less}".rstrip())
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
 
 
 def as_json(results: Sequence[SuiteResult]) -> list[dict[str, object]]:

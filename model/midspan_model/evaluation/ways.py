@@ -17,6 +17,7 @@ from midspan_model.evaluation.holes import Hole
 from midspan_model.evaluation.typewriter import NeverStop, type_lines
 from midspan_model.infilling import Infiller
 from midspan_model.questions import Proposal, Question, Recalled
+from midspan_model.tokenizer import Tokenizer
 
 CONTROL = "control"
 """The trunk typing, blind to the suffix."""
@@ -45,7 +46,7 @@ _CHANGES: dict[str, dict[str, Any]] = {
     UNGUESSED: {"guessed_tokens": 0},
 }
 _WITHOUT_PROJECT = frozenset({ALONE, NO_SUFFIX, "one-at-a-time"})
-_AHEAD, _DENOISING = re.compile(r"ahead-(\d+)"), re.compile(r"denoising-(\d*\.?\d+)")
+_AHEAD, _DENOISING = re.compile(r"ahead-(\d+)"), re.compile(r"(?:denoising|threshold)-(\d*\.?\d+)")
 _LEAST = re.compile(r"least-(0?\.\d+)")
 _POLICY = re.compile(r"(factor|entropy|margin|klass|wino|remdm)-(\d*\.?\d+)")
 _BOUNDED = frozenset({"factor", "entropy", "wino"})
@@ -117,7 +118,7 @@ def ways_of(
 
 
 def config_of(name: str, default: DenoiseConfig) -> DenoiseConfig:
-    """What a way other than the control changes.
+    """What a way other than the control changes; `threshold-T` is another name of `denoising-T`.
 
     Raises:
         ModelError: there is no way of such a name.
@@ -152,7 +153,7 @@ def _way(infiller: Infiller, name: str, contexts: ContextStore | None, propose: 
 
     def control(question: Question, n_lines: int) -> Completion:
         text, confidence, n_forwards = type_lines(ours, question.prefix, n_lines)
-        return Completion(text, confidence, {}, _n_tokens(ours, text), n_forwards, 0)
+        return Completion(text, confidence, {}, n_tokens(ours.tokenizer, text), n_forwards, 0)
 
     def fill(question: Question) -> Completion:
         middle = ours.infill(question, NeverStop())
@@ -161,8 +162,8 @@ def _way(infiller: Infiller, name: str, contexts: ContextStore | None, propose: 
         n_forwards = middle.cost.n_forwards
         if middle.probability < question.least:
             return Completion("", middle.probability, middle.features, 0, n_forwards, 0)
-        n_tokens = _n_tokens(ours, middle.text)
-        return Completion(middle.text, middle.probability, middle.features, n_tokens, n_forwards, 0, middle.others)
+        n = n_tokens(ours.tokenizer, middle.text)
+        return Completion(middle.text, middle.probability, middle.features, n, n_forwards, 0, middle.others)
 
     def answer(hole: Hole) -> Completion:
         # no context is kept from an earlier hole, so that every way and every hole costs the same
@@ -171,7 +172,7 @@ def _way(infiller: Infiller, name: str, contexts: ContextStore | None, propose: 
         recalled = propose(hole) if propose and name != CONTROL else Recalled()
         recall_s = time.perf_counter() - began_s
         question = replace(
-            _question(hole, name),
+            question_of(hole, name),
             proposals=recalled.proposals,
             neighbour=recalled.neighbour,
             ahead=recalled.ahead,
@@ -185,11 +186,13 @@ def _way(infiller: Infiller, name: str, contexts: ContextStore | None, propose: 
     return answer
 
 
-def _n_tokens(infiller: Infiller, text: str) -> int:
-    return max(1, len(infiller.tokenizer.encode(text)))
+def n_tokens(tokenizer: Tokenizer, text: str) -> int:
+    """Tokens of a text, 1 at least."""
+    return max(1, len(tokenizer.encode(text)))
 
 
-def _question(hole: Hole, name: str) -> Question:
+def question_of(hole: Hole, name: str = ALONE) -> Question:
+    """What a way is asked."""
     suffix = "" if name in {CONTROL, NO_SUFFIX, BLIND} else hole.suffix[:_SHOWN_LENGTH]
     found = _LEAST.fullmatch(name)
     return Question(

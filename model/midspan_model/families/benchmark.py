@@ -4,6 +4,10 @@ A model of a published shape with random weights, which take as long as trained 
 typing does (one token a forward, all before it cached) and what denoising does (a block of masks a forward, the rest
 cached; or the whole canvas). Where denoising commits more tokens a forward than the ridge, it is the faster of the two.
 
+Each batch size is printed as soon as it is measured, with its own JSON line, so that a run that is cut short has told
+what it found. What cannot be computed, for want of memory say, is named, and the rest goes on. With the 7B shape and
+the default options it is about 16 PFLOP, half a minute at 600 TFLOP/s.
+
 Shapes: B canvases, T tokens of a call.
 """
 
@@ -14,7 +18,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -28,37 +32,31 @@ from midspan_model.families.sheet import Kept, Sheet
 from midspan_model.families.transformers_modules import qwen2
 from midspan_model.families.weights import Backbone, Int8Linear, Placement, best_placement
 
-_QWEN2 = {"max_position_embeddings": 32768, "rms_norm_eps": 1e-6, "rope_theta": 1e6, "tie_word_embeddings": False}
+
+def _qwen2(width: int, inner: int, layers: int, heads: int, n_kv: int, rows: int) -> dict[str, object]:
+    """A `config.json` of this shape."""
+    return {
+        "hidden_size": width,
+        "intermediate_size": inner,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        "num_key_value_heads": n_kv,
+        "vocab_size": rows,
+        "max_position_embeddings": 32768,
+        "rms_norm_eps": 1e-6,
+        "rope_theta": 1e6,
+        "tie_word_embeddings": False,
+    }
+
+
 SIZES = {
-    "7b": {
-        **_QWEN2,
-        "hidden_size": 3584,
-        "intermediate_size": 18944,
-        "num_hidden_layers": 28,
-        "num_attention_heads": 28,
-        "num_key_value_heads": 4,
-        "vocab_size": 152064,
-    },
-    "0.5b": {
-        **_QWEN2,
-        "hidden_size": 896,
-        "intermediate_size": 4864,
-        "num_hidden_layers": 24,
-        "num_attention_heads": 14,
-        "num_key_value_heads": 2,
-        "vocab_size": 151936,
-    },
-    "tiny": {
-        **_QWEN2,
-        "hidden_size": 64,
-        "intermediate_size": 128,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "vocab_size": 512,
-    },
+    "7b": _qwen2(3584, 18944, 28, 28, 4, 152064),
+    "0.5b": _qwen2(896, 4864, 24, 14, 2, 151936),
+    "tiny": _qwen2(64, 128, 2, 4, 2, 512),
 }
 """Dream's and DiffuCoder's shape, Open-dCoder's, and one for trying the program."""
+
+_TYPED, _CANVAS = "typed", "canvas"
 
 
 @dataclass(frozen=True)
@@ -67,27 +65,25 @@ class Row:
 
     Attributes:
         batch: canvases at once.
-        typed_ms: a forward that types one token in each.
-        block_ms: a forward over a block of masks in each, by the number of its slots.
-        canvas_ms: a forward over all tokens.
+        ms: of a forward, by what it computes: `typed`, one token in each canvas; `N slots`, a block of masks in each;
+            `canvas`, all tokens. What failed is missing.
+        failed: the same names -> why.
+        peak_gb: most memory of the device that tensors took, weights included; None where the device does not tell.
     """
 
     batch: int
-    typed_ms: float
-    block_ms: dict[int, float]
-    canvas_ms: float
+    ms: dict[str, float]
+    failed: dict[str, str]
+    peak_gb: float | None = None
 
-    def ridge(self, n_slots: int) -> float:
+    def ridge(self, n_slots: int) -> float | None:
         """Tokens that a forward over such a block must commit to keep up with typing."""
-        return self.block_ms[n_slots] / self.typed_ms
+        typed_ms, block_ms = self.ms.get(_TYPED), self.ms.get(_slots(n_slots))
+        return None if typed_ms is None or block_ms is None else block_ms / typed_ms
 
-    def typed_per_s(self) -> float:
-        """Tokens a second by typing, all canvases together."""
-        return 1e3 * self.batch / self.typed_ms
-
-    def denoised_per_s(self, n_slots: int, per_forward: float) -> float:
-        """The same by denoising, if each forward commits so many tokens in each canvas."""
-        return 1e3 * self.batch * per_forward / self.block_ms[n_slots]
+    def per_s(self, name: str, per_forward: float = 1) -> float:
+        """Tokens a second, all canvases together, if each forward commits so many tokens in each canvas."""
+        return 1e3 * self.batch * per_forward / self.ms[name]
 
 
 def random_backbone(size: str, placement: Placement) -> Backbone:
@@ -110,23 +106,30 @@ def random_backbone(size: str, placement: Placement) -> Backbone:
 def measure(
     backbone: Backbone, placement: Placement, batch: int, n_context: int, slots: Sequence[int], n_rounds: int
 ) -> Row:
-    """Milliseconds of each kind of forward: medians of some rounds, the first left out."""
-    most = max(slots)
-    kept = Kept(n_context + most)
-    ids_BT = torch.randint(0, 256, (batch, n_context + most), device=placement.device)
-    places_BT = torch.arange(n_context + most, device=placement.device).expand(batch, -1)
+    """Milliseconds of each kind of forward: medians of some rounds, the first left out; what fails is told."""
+    row = Row(batch, {}, {})
+    n_all = n_context + max(slots)
+    kept = Kept(n_all)
+    _forget_peak(placement)
 
     def run(first: int, n: int, sheet: Sheet) -> Tensor:
-        hidden = backbone.hidden(ids_BT[:, first : first + n], places_BT[:, first : first + n], sheet)
-        return backbone.logits(hidden[:, -min(n, most) :])
+        ids_BT = torch.full((batch, n), 7, device=placement.device)
+        places_BT = torch.arange(first, first + n, device=placement.device).expand(batch, -1)
+        hidden = backbone.hidden(ids_BT, places_BT, sheet)
+        return backbone.logits(hidden[:, -min(n, max(slots)) :])
 
     def block(n: int) -> Callable[[], object]:
         return lambda: run(n_context, n, Sheet(None, kept, slice(n_context, n_context + n), n_context + n))
 
-    backbone.hidden(ids_BT[:, :n_context], places_BT[:, :n_context], Sheet(None, kept, slice(0, n_context), n_context))
-    timed = [_time(block(n), placement, n_rounds) for n in (1, *slots)]
-    canvas_ms = _time(lambda: run(0, n_context + most, Sheet()), placement, n_rounds)
-    return Row(batch, timed[0], dict(zip(slots, timed[1:], strict=True)), canvas_ms)
+    works = {_TYPED: block(1), **{_slots(n): block(n) for n in slots}, _CANVAS: lambda: run(0, n_all, Sheet())}
+    for name, work in works.items():
+        try:
+            if name == _TYPED:
+                run(0, n_context, Sheet(None, kept, slice(0, n_context), n_context))
+            row.ms[name] = _time(work, placement, n_rounds)
+        except RuntimeError as error:  # torch's for want of memory too
+            row.failed[name] = (str(error) or repr(error)).splitlines()[0]
+    return replace(row, peak_gb=_peak_gb(placement))
 
 
 @torch.inference_mode()
@@ -162,28 +165,53 @@ def main(arguments: Sequence[str]) -> None:
     """Measure, print a table and one JSON line."""
     options = _parser().parse_args(arguments)
     placement = best_placement(options.device, options.weights)
-    gpu = torch.cuda.get_device_name() if placement.device.type == "cuda" else ""
-    print(f"{options.model or f'{options.size} with random weights'}, {placement}: {gpu or 'no GPU was at hand'}")
+    what = options.model or f"{options.size} with random weights"
+    print(f"{what}, {placement}: {placement.gpu or 'no GPU was at hand'}", flush=True)
     if options.model:
         errors = cache_error(open_checkpoint(options.model, placement), options.context, 32, options.refresh)
         for age, (nats, same) in errors.items():
             print(f"cache {age} forwards old: {nats:.4f} nats from exact, {100 * same:.1f} % the same best token")
         print(json.dumps({"model": str(options.model), "cache_error": errors}))
         return
-    backbone = random_backbone(options.size, placement)
-    rows = [
-        measure(backbone, placement, batch, options.context, options.slots, options.rounds) for batch in options.batch
-    ]
-    for row in rows:
-        print(f"batch {row.batch}: typed {row.typed_ms:.2f} ms, {row.typed_per_s():.0f} tokens/s", end="")
-        print(f"; whole canvas {row.canvas_ms:.2f} ms")
-        for n in options.slots:
-            rates = ", ".join(f"{row.denoised_per_s(n, per):.0f} at {per}" for per in (1, 2, 4) if per <= n)
-            print(
-                f"  {n} slots: {row.block_ms[n]:.2f} ms, ridge {row.ridge(n):.2f} tokens a forward; tokens/s: {rates}"
-            )
-    described = {"size": options.size, "context": options.context, "where": str(placement), "gpu": gpu}
-    print(json.dumps({**described, "rows": [vars(row) for row in rows]}))
+    backbone, rows = random_backbone(options.size, placement), list[Row]()
+    for batch in options.batch:
+        rows.append(measure(backbone, placement, batch, options.context, options.slots, options.rounds))
+        _show(rows[-1], options.slots)
+    described = {"size": options.size, "context": options.context, "where": str(placement), "gpu": placement.gpu}
+    print(json.dumps({**described, "torch": torch.__version__, "rows": [vars(row) for row in rows]}), flush=True)
+
+
+def _show(row: Row, slots: Sequence[int]) -> None:
+    """A batch size for people, then as JSON."""
+    memory = "" if row.peak_gb is None else f"; {row.peak_gb:.1f} GB at most"
+    print(f"batch {row.batch}{memory}")
+    if _TYPED in row.ms:
+        print(f"  typed: {row.ms[_TYPED]:.2f} ms, {row.per_s(_TYPED):.0f} tokens/s")
+    for n in (n for n in slots if _slots(n) in row.ms):
+        rates = ", ".join(f"{row.per_s(_slots(n), per):.0f} at {per}" for per in (1, 2, 4, 8) if per <= n)
+        ridge = row.ridge(n)
+        told = "" if ridge is None else f", ridge {ridge:.2f} tokens a forward"
+        print(f"  {_slots(n)}: {row.ms[_slots(n)]:.2f} ms{told}; tokens/s by tokens a forward: {rates}")
+    if _CANVAS in row.ms:
+        print(f"  whole canvas: {row.ms[_CANVAS]:.2f} ms, {row.ms[_CANVAS] / row.batch:.2f} ms for each")
+    for name, why in row.failed.items():
+        print(f"  {name} failed: {why}")
+    print(json.dumps(vars(row)), flush=True)
+
+
+def _slots(n: int) -> str:
+    return f"{n} slots"
+
+
+def _forget_peak(placement: Placement) -> None:
+    if placement.device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(placement.device)
+
+
+def _peak_gb(placement: Placement) -> float | None:
+    if placement.device.type != "cuda":
+        return None
+    return round(torch.cuda.max_memory_allocated(placement.device) / 1e9, 2)
 
 
 def _parser() -> argparse.ArgumentParser:

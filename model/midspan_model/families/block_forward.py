@@ -37,6 +37,10 @@ class ContextShelf:
         self.n_places, self._size = n_places, size
         self._contexts: list[EncodedContext] = []
 
+    def clear(self) -> None:
+        """Forget them all."""
+        self._contexts.clear()
+
     def take(self, token_ids: Sequence[int]) -> EncodedContext:
         """The one that has most in common with a context, unless most of it belongs to another document."""
         best = max(self._contexts, key=lambda one: common_length(one.token_ids, token_ids), default=None)

@@ -2,6 +2,9 @@
 
 Sources: `gh:pengzhangzhi/Open-dLLM` (veomni/models/transformers/qwen2/generation_utils.py: shifted, both directions),
 `gh:ZHZisZZ/dllm` (dllm/pipelines/a2d: not shifted; `mdlm` in both directions, `bd3lm` causal between blocks of 32).
+
+Open-dLLM's evaluation is told the middle's length, or takes a fixed one, and masks again (P2, temperature 0.8); dllm's
+commits one token a forward, the surest. Neither has a way to a length: CAL's bias was fitted on other models.
 """
 
 from __future__ import annotations

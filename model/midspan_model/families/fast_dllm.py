@@ -1,6 +1,8 @@
 """Fast-dLLM v2: Qwen2.5's layers, causal between blocks of 32, shifted logits.
 
-Source: `gh:NVlabs/Fast-dLLM` and the published modeling.py (`Fast_dLLM_QwenForCausalLM`); arXiv 2509.26328.
+Source: `gh:NVlabs/Fast-dLLM` and the published modeling.py (`Fast_dLLM_QwenForCausalLM`); arXiv 2509.26328. Its model
+card and evaluation fill the block in parts of 8, from left to right, greedily, and commit from confidence 0.9 on, as
+here: without the parts an end token far behind would be committed before what stands in front of it.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from midspan_model.families.transformers_modules import file_name, qwen2
 
 _MASKS = ("|<MASK>|", "<|MASK|>", "<|mask|>")
 _MASK_ID, _END_ID, _BLOCK = 151665, 151645, 32
+_SUB_BLOCK = 8
 
 
 def recognise(config: Config, token_ids: TokenIds) -> Family | None:
@@ -30,4 +33,5 @@ def recognise(config: Config, token_ids: TokenIds) -> Family | None:
         block=int(config.get("bd_size") or _BLOCK),
         order=Order.SUFFIX_FIRST,
         length=Length.OPEN,
+        sub_block=_SUB_BLOCK,
     )

@@ -19,8 +19,8 @@ from midspan_model.canvas import Canvas, cut_texts, tokenise_middles
 from midspan_model.config import DenoiseConfig, ModelConfig
 from midspan_model.context_encoding import Cost
 from midspan_model.denoising.block import Block, Finish
-from midspan_model.denoising.canvas_block import CanvasBlock, ElasticBlock, LeastSureBlock
-from midspan_model.denoising.choosing import policy_for
+from midspan_model.denoising.canvas_block import CanvasBlock, ElasticBlock, LeastSureBlock, SubBlock
+from midspan_model.denoising.choosing import PolicyName, policy_for
 from midspan_model.denoising.constraints import Constraints
 from midspan_model.denoising.loop import Forward, StopSignal, denoise
 from midspan_model.ending import find_end
@@ -65,6 +65,8 @@ class FamilyInfiller:
     def __init__(self, checkpoint: Checkpoint, config: DenoiseConfig, options: FamilyOptions | None = None) -> None:
         self.checkpoint, self.config, self.options = checkpoint, config, options or FamilyOptions()
         self.tokenizer, family = checkpoint.tokenizer, checkpoint.family
+        if config.policy == PolicyName.KLASS and config.policy_bound is None:
+            self.config = replace(config, policy_bound=family.stable_nats)
         self.length = self.options.length or family.length
         if family.block is not None:
             self.length = Length.OPEN  # a causal model does not see where its middle has to end
@@ -153,7 +155,7 @@ class FamilyInfiller:
             return Finish.CANCELLED if stop.cancelled() else Finish.DEADLINE
         start = self.options.line_slots if question.max_lines == 1 else self.options.several_slots
         most = self.options.most_slots
-        ask = Asking(forward, self.checkpoint.family, canvas.prefix_ids[-1], stop)
+        ask = Asking(forward, canvas.prefix_ids[-1], stop)
         growth.width = len(draft.token_ids) if draft else n_masks(self.length, ask, start, most)
         make: partial[CanvasBlock] = partial(CanvasBlock)
         expand_id = self.checkpoint.family.expand_id
@@ -164,7 +166,7 @@ class FamilyInfiller:
 
     def _grow_by_blocks(self, question: Question, growth: Growth, stop: StopSignal, on_draft: OnDraft | None) -> Finish:
         """Block after block, as the model has them, until the middle ends."""
-        draft = question.draft
+        draft, sub_block = question.draft, self.checkpoint.family.sub_block
         context = self.contexts.take(growth.known_ids)
         if draft is not None:
             n_kept = self._n_whole(growth, draft)
@@ -175,7 +177,8 @@ class FamilyInfiller:
             if not forward.encode(known, self.config.encode_chunk, stop):
                 return Finish.CANCELLED if stop.cancelled() else Finish.DEADLINE
             growth.width = forward.n_slots
-            block = growth.next_block(self.constraints, question.max_lines, 0.0, draft, LeastSureBlock)
+            make = partial(SubBlock, size=sub_block, place=len(known) - 1) if sub_block else LeastSureBlock
+            block = growth.next_block(self.constraints, question.max_lines, 0.0, draft, make)
             if draft is not None and len(growth.token_ids) + growth.width >= len(draft.token_ids):
                 draft = None
             finish = self._denoise(question, growth, block, forward, stop, on_draft)

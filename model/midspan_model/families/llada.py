@@ -1,6 +1,8 @@
 """LLaDA: Llama's layers under names of its own, attention in both directions, logits not shifted.
 
 Source: `gh:ML-GSAI/LLaDA` (generate.py) and the published configuration_llada.py and modeling_llada.py (OLMo's form).
+Its generate.py commits a fixed number of the surest tokens a forward, greedily; the default here is Fast-dLLM's
+threshold of 0.9, at which its HumanEval went from 41.5 to 43.9 (arXiv 2505.22618). CAL was fitted for its lengths.
 """
 
 from __future__ import annotations

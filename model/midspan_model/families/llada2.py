@@ -2,7 +2,8 @@
 
 transformers has no such layers, so they stand here: queries, keys and values from one matrix, each head normalised,
 half of each head turned by the rotary embedding, and experts chosen group by group. Sources: `gh:inclusionAI/dInfer`
-and `gh:ZHZisZZ/dllm` (modeling_llada2_moe.py).
+and `gh:ZHZisZZ/dllm` (modeling_llada2_moe.py). Its `generate` is greedy, in blocks of 32, and commits from 0.95 on; its
+authors' engine, dInfer, takes 0.9, as here.
 
 Shapes: B canvases, T tokens, C width, H query heads, K key/value heads, D width of a head, N = B * T, E experts.
 """

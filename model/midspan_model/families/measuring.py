@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torch import Tensor
-
 from midspan_model.denoising.lengths import length_by_density, searched_length
-from midspan_model.denoising.loop import Forward, StopSignal
-from midspan_model.families.spec import Family, Length
+from midspan_model.denoising.loop import StopSignal
+from midspan_model.families.canvas_forward import CanvasForward
+from midspan_model.families.spec import Length
 
 _FITS = 0.3
 """A density that neither grows nor shrinks a canvas."""
@@ -16,37 +16,32 @@ _FITS = 0.3
 
 @dataclass(frozen=True)
 class Asking:
-    """Asks a canvas of some masks how they look; each question is a forward.
+    """Asks a canvas of some masks how they look.
 
     Attributes:
         forward: of the canvas.
-        family: of the model.
         known_id: the token in slot 0.
         stop: once it says so, nothing is asked any more.
     """
 
-    forward: Forward
-    family: Family
+    forward: CanvasForward
     known_id: int
     stop: StopSignal
 
-    def confidence(self, n_masks: int) -> float:
-        """Mean confidence of all masks."""
-        probability_MV = self._look(n_masks)
-        return 0.0 if probability_MV is None else float(probability_MV.max(-1).values.mean())
+    def confidences(self, lengths: Sequence[int]) -> list[float]:
+        """Mean confidence of all masks, for each number of them; 0 of those that are not asked any more."""
+        looks = self.forward.looks(self.known_id, lengths)
+        return [0.0 if self._is_over() else float(next(looks).softmax(-1).amax(-1).mean()) for _ in lengths]
 
     def density(self, n_masks: int) -> float:
         """Share of the masks whose likeliest token is the end."""
-        probability_MV = self._look(n_masks)
-        if probability_MV is None:
+        if self._is_over():
             return _FITS
-        return float((probability_MV.argmax(-1) == self.family.end_id).float().mean())
+        (logits_MV,) = self.forward.looks(self.known_id, [n_masks])
+        return float((logits_MV.argmax(-1) == self.forward.end_id).float().mean())
 
-    def _look(self, n_masks: int) -> Tensor | None:
-        if self.stop.cancelled() or self.stop.expired():
-            return None
-        tokens = [self.known_id, *[self.family.mask_id] * n_masks]
-        return self.forward(tokens, list(range(1, 1 + n_masks))).softmax(-1)
+    def _is_over(self) -> bool:
+        return self.stop.cancelled() or self.stop.expired()
 
 
 def n_masks(length: Length, ask: Asking, start: int, most: int) -> int:
@@ -59,5 +54,5 @@ def n_masks(length: Length, ask: Asking, start: int, most: int) -> int:
         most: masks at most.
     """
     if length is Length.SEARCHED:
-        return searched_length(ask.confidence, most, start)
+        return searched_length(ask.confidences, most, start)
     return length_by_density(ask.density, most, start) if length is Length.DENSITY else start

@@ -17,7 +17,7 @@ class Sheet:
     """What one forward writes and sees.
 
     Attributes:
-        seen_TS: whether a token sees a place; None: all see all.
+        seen_TS: whether a token sees a place; (B, 1, T or 1, S) where canvases differ; None: all see all.
         kept: where keys and values stay from one call to the next; None: nothing is kept, and T = S.
         places: where this call's tokens stand in `kept`.
         end: so many places are seen of `kept`.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 Config = Mapping[str, Any]
 """The content of a `config.json`."""
@@ -47,10 +47,12 @@ class Architecture:
     Attributes:
         build: from `config.json` the modules, a backbone as in `backbone.py`; called where tensors have no memory.
         file_name: from a parameter's name in the modules to that in the weights' files.
+        gather: where the files hold parts of parameters: from their tensors to whole ones, by the files' names.
     """
 
     build: Callable[[Config], nn.Module]
     file_name: Callable[[str], str] = str
+    gather: Callable[[Mapping[str, Tensor]], Mapping[str, Tensor]] | None = None
 
 
 @dataclass(frozen=True)
@@ -64,12 +66,16 @@ class Family:
         shift: the logits at a place are for the token behind it, as in the causal model it came from.
         block: attention is causal from block to block of so many tokens, and free inside; None: free everywhere.
         order: where the texts stand.
-        length: how long middles become; from the papers, since no published weights could be had to measure it.
+        length: how long middles become; from the papers, since no published weights could be had to measure it. With
+            weights at hand, `midspan evaluate SUITE --model FOLDER` measures it (`evaluation/checkpoint_ways.py`).
         mask_id: stands in a slot that is not committed yet.
         end_id: ends or pads a text; in a middle nothing stands behind it.
         expand_id: DreamOn's, which stands for two masks.
         edges: tokens before the first and behind the last text.
         fim_ids: tokens before suffix, prefix and middle, where `order` is FIM.
+        sub_block: of a block that is denoised, tokens are committed in the leftmost so many with a mask only; None: in
+            all of it.
+        stable_nats: what KLASS takes for unchanged in this family, by its authors (`gh:shkim0116/KLASS` scripts).
     """
 
     name: str
@@ -84,6 +90,8 @@ class Family:
     expand_id: int | None = None
     edges: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
     fim_ids: tuple[int, int, int] = (0, 0, 0)
+    sub_block: int | None = None
+    stable_nats: float = 0.01
 
 
 Recognise = Callable[[Config, TokenIds], Family | None]

@@ -1,8 +1,9 @@
 """Stable-DiffCoder: Seed-Coder's Llama layers, causal between blocks of 4, logits not shifted.
 
 Its tokenizer has Seed-Coder's tokens for filling in the middle, suffix first, and that is how a middle is asked for.
-Source: `gh:ByteDance-Seed/Stable-DiffCoder` (README: block_length 4, shift False; arXiv 2601.15892). `config.json` says
-`llama`, as Seed-Coder's does, and both tokenizers have the mask. But it names the authors' class, the base model's in
+Source: `gh:ByteDance-Seed/Stable-DiffCoder` (README: block_length 4, shift False; arXiv 2601.15892). The README commits
+one token a forward, the surest, greedily (threshold None); a threshold of 1 does the same. `config.json` says `llama`,
+as Seed-Coder's does, and both tokenizers have the mask. But it names the authors' class, the base model's in
 `architectures` and `auto_map` (`StableDiffcoderForCausalLM`), the instructed one's in `auto_map` alone
 (`SeedDiffcoderForCausalLM`). Who has saved it anew without that says in the folder's name which it is.
 """

@@ -6,7 +6,8 @@ function that transformers lets one register.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -19,6 +20,10 @@ from midspan_model.families.spec import Config
 _ATTENTION = "midspan"
 _FOREIGN = frozenset({"architectures", "auto_map", "dtype", "model_type", "torch_dtype", "transformers_version"})
 """Of a published `config.json` what says nothing about the shape."""
+
+_EXPERT = re.compile(r"(?P<at>.*\.mlp\.experts)\.(?P<number>\d+)\..*")
+_JOINED = {"gate_up_proj": ("gate_proj", "up_proj"), "down_proj": ("down_proj",)}
+"""Tensors of all experts, and what of each they are put together from."""
 
 
 class Backbone(nn.Module):
@@ -56,6 +61,39 @@ class Backbone(nn.Module):
         if not self.language_model.config.tie_word_embeddings:
             return {}
         return {"language_model.lm_head.weight": "language_model.model.embed_tokens.weight"}
+
+
+class JoinedExperts(Mapping[str, Tensor]):
+    """Published tensors, where each expert is by itself, as transformers has them since its version 5: all in one.
+
+    Shapes: E experts, I inner width, C width; `gate_up_proj` (E, 2 I, C), `down_proj` (E, C, I).
+    """
+
+    def __init__(self, state: Mapping[str, Tensor]) -> None:
+        self._state = state
+        self._n_experts: dict[str, int] = {}
+        for name in state:
+            if found := _EXPERT.fullmatch(name):
+                at = found["at"]
+                self._n_experts[at] = max(self._n_experts.get(at, 0), 1 + int(found["number"]))
+
+    def __getitem__(self, name: str) -> Tensor:
+        at, _, joined = name.rpartition(".")
+        if at not in self._n_experts or joined not in _JOINED:
+            return self._state[name]
+        experts = [f"{at}.{number}" for number in range(self._n_experts[at])]
+        parts = [[self._state[f"{expert}.{part}.weight"] for part in _JOINED[joined]] for expert in experts]
+        return torch.stack([torch.cat(each) for each in parts])
+
+    def __contains__(self, name: object) -> bool:
+        at, _, joined = str(name).rpartition(".")
+        return name in self._state or (at in self._n_experts and joined in _JOINED)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self._state, *(f"{at}.{joined}" for at in self._n_experts for joined in _JOINED)])
+
+    def __len__(self) -> int:
+        return len(self._state) + len(_JOINED) * len(self._n_experts)
 
 
 def file_name(name: str) -> str:

@@ -47,6 +47,11 @@ class Placement:
     dtype: torch.dtype
     int8: bool = False
 
+    @property
+    def gpu(self) -> str:
+        """The graphics processor's name; empty where none computes."""
+        return torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else ""
+
     def __str__(self) -> str:
         return f"{self.device}, {'int8 and ' if self.int8 else ''}{self.dtype}".replace("torch.", "")
 
@@ -139,6 +144,8 @@ def build(architecture: Architecture, config: Config, state: Mapping[str, Tensor
             modules = architecture.build(config)
     except KeyError as error:
         raise WeightsError(f"config.json of the model lacks {error}") from error
+    if architecture.gather is not None:
+        state = architecture.gather(state)
     tied: dict[str, str] = modules.tied()  # pyright: ignore[reportCallIssue, reportAssignmentType]
     wanted = {name: architecture.file_name(name) for name in modules.state_dict() if name not in tied}
     if missing := [name for name in wanted.values() if name not in state]:
