@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from midspan_lsp.syntax.haskell import BRACKETS, braces_for_a_value, left_of_its_block, without_endif, without_if
+from midspan_lsp.syntax.jumps import jumps
 from midspan_lsp.syntax.keywords import LANGUAGES_WITH_KEYWORDS, no_names
 from midspan_lsp.syntax.markup import with_semicolon, within_itself
 from midspan_lsp.syntax.refusals import (
@@ -20,6 +21,8 @@ from midspan_lsp.syntax.refusals import (
     empty,
     end_tag_of_another,
     in_a_body,
+    in_marked_class,
+    name_twice,
     not_first,
     not_last,
     of_nothing,
@@ -50,12 +53,12 @@ class Rules:
 
 _STATEMENTS = [f"{word}_statement" for word in ("expression", "if", "for", "while", "do", "return", "switch")]
 _TOP = dict.fromkeys(_STATEMENTS, at_top)
+_MORE_STATEMENTS = [f"{word}_statement" for word in ("break", "continue", "goto", "throw", "try")]
 _EXPRESSIONS = [
     f"{word}_expression"
     for word in ("call", "field", "if", "for", "while", "match", "infix", "postfix", "prefix", "assignment", "instance")
 ]
 _TRY = {"try_statement": without("catch_clause", "finally_clause")}
-_LOOPS = ("for_statement", "while_statement")
 _SCRIPT = Rules(
     wrong={"jsx_element": end_tag_of_another},
     unfinished=_TRY,
@@ -65,12 +68,10 @@ _OWN: dict[str, Rules] = {
         wrong={
             "print_statement": always,
             "exec_statement": always,
-            "argument_list": bare_after_keyword,
-            "parameters": bare_after_keyword,
-            "lambda_parameters": bare_after_keyword,
+            "argument_list": either(bare_after_keyword, name_twice),
+            "parameters": either(bare_after_keyword, name_twice),
+            "lambda_parameters": either(bare_after_keyword, name_twice),
             "return_statement": outside("function_definition", within=("class_definition",)),
-            "break_statement": outside(*_LOOPS, within=("function_definition", "class_definition")),
-            "continue_statement": outside(*_LOOPS, within=("function_definition", "class_definition")),
         },
         unfinished={
             "block": empty,
@@ -89,9 +90,16 @@ _OWN: dict[str, Rules] = {
             "identifier": reserved(b"return", b"throw", b"if", b"else", b"for", b"foreach", b"while", b"switch"),
         }
     ),
-    "php": Rules(wrong={"namespace_use_declaration": same_again}),
+    "php": Rules(wrong={"namespace_use_declaration": same_again, "formal_parameters": name_twice}),
     "c": Rules(wrong=_TOP),
-    "cpp": Rules(wrong={**_TOP, "field_initializer_list": in_a_body}),
+    "cpp": Rules(
+        wrong={
+            **dict.fromkeys(_STATEMENTS[1:], either(at_top, in_marked_class)),
+            **dict.fromkeys([*_MORE_STATEMENTS, "for_range_loop"], in_marked_class),
+            "expression_statement": at_top,
+            "field_initializer_list": in_a_body,
+        }
+    ),
     "haskell": Rules(
         wrong={
             "cpp": without_if,
@@ -138,10 +146,10 @@ _OWN: dict[str, Rules] = {
 }
 
 
-def _with_keywords(language_id: str) -> Rules:
-    rules, names = _OWN.get(language_id, Rules()), no_names(language_id)
-    both = {kind: either(rules.wrong[kind], names[kind]) for kind in rules.wrong.keys() & names.keys()}
-    return replace(rules, wrong={**rules.wrong, **names, **both})
+def _with_words(language_id: str) -> Rules:
+    rules, more = _OWN.get(language_id, Rules()), {**no_names(language_id), **jumps(language_id)}
+    both = {kind: either(rules.wrong[kind], more[kind]) for kind in rules.wrong.keys() & more.keys()}
+    return replace(rules, wrong={**rules.wrong, **more, **both})
 
 
-RULES = {language_id: _with_keywords(language_id) for language_id in {*_OWN, *LANGUAGES_WITH_KEYWORDS}}
+RULES = {language_id: _with_words(language_id) for language_id in {*_OWN, *LANGUAGES_WITH_KEYWORDS}}

@@ -137,6 +137,25 @@ def bare_after_keyword(node: Node, _source: bytes) -> Node | None:
 _SPLATS = {"list_splat", "dictionary_splat_pattern", "comment", "positional_separator", "parenthesized_list_splat"}
 
 
+def name_twice(node: Node, source: bytes) -> Node | None:
+    """The second of two parameters, or arguments with a keyword, that have one name."""
+    known = set[bytes]()
+    for child in node.named_children:
+        name = child.child_by_field_name("name")
+        if child.type in _PARAMETERS:
+            name = child if child.type == "identifier" else child.named_children[0]
+        if name is None or (node.type == "argument_list" and child.type != "keyword_argument"):
+            continue
+        text = source[name.start_byte : name.end_byte]
+        if text in known:
+            return name
+        known.add(text)
+    return None
+
+
+_PARAMETERS = {"identifier", "typed_parameter"}
+
+
 def end_tag_of_another(node: Node, source: bytes) -> Node | None:
     """The name of an end tag that is not that of its start tag."""
     tags = [child for child in node.named_children if child.type in {"jsx_opening_element", "jsx_closing_element"}]
@@ -158,6 +177,20 @@ def in_a_body(node: Node, _source: bytes) -> Node | None:
     """Refuses a constructor's initialisers where its definition stands in a function's body."""
     above = node.parent.parent if node.parent is not None else None
     return node if above is not None and above.type == "compound_statement" else None
+
+
+def in_marked_class(node: Node, _source: bytes) -> Node | None:
+    """Refuses a statement among members, where a macro before a class's name has the grammar see a function."""
+    above = node.parent
+    while above is not None and above.type == "labeled_statement":  # `public:`
+        above = above.parent
+    whole = above.parent if above is not None and above.type == "compound_statement" else None
+    if whole is None or whole.type != "function_definition" or not whole.named_children:
+        return None
+    return node if whole.named_children[0].type in _CLASSES else None
+
+
+_CLASSES = {"class_specifier", "struct_specifier", "union_specifier"}
 
 
 def plain_expression(node: Node, source: bytes) -> Node | None:
