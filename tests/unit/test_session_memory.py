@@ -5,12 +5,17 @@ from __future__ import annotations
 import gc
 import json
 import tracemalloc
+from pathlib import Path, PurePath
 from typing import Any
 
 import pytest
 from midspan_lsp.config import Settings
+from midspan_lsp.documents import DocumentSnapshot
+from midspan_lsp.engine import counting
+from midspan_lsp.engine.counting import UsageCounter
 from midspan_lsp.engine.pipeline import Engine
-from midspan_lsp.lsp import handlers
+from midspan_lsp.lsp import exclusions, handlers
+from midspan_lsp.lsp.exclusions import Exclusions
 from midspan_lsp.lsp.server import MidspanServer
 
 URI = "file:///a.py"
@@ -84,3 +89,22 @@ async def test_parameters_of_methods_of_our_own_are_plain_values(session: Midspa
     """pygls would make a class of each object in them, for one message."""
     send(session, "midspan/status", {"uri": URI}, 7)
     assert output.messages[-1]["result"]["uri"] == URI
+
+
+def test_no_path_is_made_anew_at_each_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each interns its names: Python's table of them doubled in mid-session, by 1 MB."""
+    made: list[object] = []
+
+    def counted(kind: type[PurePath]) -> Any:
+        return lambda text: made.append(text) or kind(text)
+
+    monkeypatch.setattr(exclusions, "PurePath", counted(PurePath))
+    monkeypatch.setattr(counting, "Path", counted(Path))
+    excluded, counter = Exclusions(Settings(), ["/somewhere"]), UsageCounter(enabled=True)
+    for number in range(2000):
+        name = f"/somewhere/{number % 20}.py"
+        assert excluded.reason(DocumentSnapshot(f"file://{name}", "python", number, "x")) is None
+        counter.asked(["/somewhere", "/elsewhere"], name, proposed=False)
+        counter.shown(["/somewhere", "/elsewhere"], name, from_project=False)
+    assert counter.take().keys() == {"/somewhere"}
+    assert len(made) < 200
