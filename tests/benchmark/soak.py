@@ -3,7 +3,8 @@
 Types in 20 documents, asks, cancels, closes and opens again, changes settings, and sends broken messages in between.
 The server has the real engine and project memory; its model is a stand-in that answers within 30 ms with a digest of
 the text before the cursor, so that the server's text can be compared with the editor's. Every request has to have
-exactly one answer, and every text to be the same at the end. Prints resident memory all the while, last a line of JSON.
+exactly one answer, and every text to be the same at the end. Prints resident memory all the while, last a line of JSON,
+with the memory's growth over the last 20 minutes.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "e2e"))
 import raw_client
 from mutations import mutate
 from raw_client import RawClient
+from resident import SAMPLE_S, growth_kib_per_minute, plot, resident_mib
 from text_model import TextModel, random_edit, random_text
 
 N_DOCUMENTS = 20
-SAMPLE_S = 15
 SEEN_CHARACTERS = 100
 LATENCY_S = 0.03
 DELAYS_MS = (0, 20, 400)
@@ -197,11 +198,6 @@ class Editor:
         raise AssertionError("no such place")
 
 
-def resident_mib(process_id: int) -> float:
-    status = Path(f"/proc/{process_id}/status").read_text()
-    return int(status.split("VmRSS:")[1].split()[0]) / 1024
-
-
 async def soak(minutes: float, per_second: float, seed: str, cache: str) -> dict[str, Any]:
     command = [sys.executable, __file__, "--serve"]
     async with RawClient(command, env={**os.environ, "MIDSPAN_CACHE": cache}) as client:
@@ -211,16 +207,17 @@ async def soak(minutes: float, per_second: float, seed: str, cache: str) -> dict
         started_s, number, memory = time.monotonic(), 0, []
         while (elapsed_s := time.monotonic() - started_s) < minutes * 60:
             if elapsed_s >= SAMPLE_S * len(memory):
-                memory.append(round(resident_mib(client.process.pid), 1))
+                memory.append(resident_mib(client.process.pid))
                 print(f"{elapsed_s:6.0f} s  {number:7d} acts  {memory[-1]:6.1f} MiB", flush=True)
             editor.act(number)
             number += 1
             await client.writer.drain()
             await asyncio.sleep(max(0.0, started_s + number / per_second - time.monotonic()))
             assert not listening.done(), listening
+        growth = growth_kib_per_minute(memory)
         await asyncio.sleep(1)
         n_same, n_places = await editor.compare()
-        memory.append(round(resident_mib(client.process.pid), 1))
+        memory.append(resident_mib(client.process.pid))
         listening.cancel()
         await asyncio.wait({listening})
         n_unanswered = sum(count == 0 for count in editor.answers.values())
@@ -237,22 +234,9 @@ async def soak(minutes: float, per_second: float, seed: str, cache: str) -> dict
         "places": n_places,
         "places_with_the_same_text": n_same,
         "resident_mib": memory,
+        "growth_kib_per_minute": growth,
         "exit_code": code,
     }
-
-
-def plot(resident_mib: list[float], path: str) -> None:
-    """Resident memory over time."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    minutes = [SAMPLE_S / 60 * index for index in range(len(resident_mib))]
-    figure, axes = plt.subplots(figsize=(6, 2.5), layout="constrained")
-    axes.plot(minutes, resident_mib)
-    axes.set(xlabel="minutes", ylabel="resident memory, MiB", ylim=(0, 1.2 * max(resident_mib)))
-    figure.savefig(path, dpi=80)
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from midspan_lsp.memory.usage import Usage
@@ -43,8 +44,14 @@ class UsageCounter:
         return counts
 
     def _add(self, folders: Iterable[str], path: str | None, more: Usage) -> None:
-        holding = [folder for folder in folders if path and Path(path).is_relative_to(folder)]
+        holding = [folder for folder in folders if path and _is_in(path, folder)]
         if self._enabled and holding:
             folder = max(holding, key=len)  # the innermost
             known = vars(self._counts.get(folder, Usage()))
             self._counts[folder] = replace(more, **{name: n + known[name] for name, n in vars(more).items()})
+
+
+@lru_cache(maxsize=256)
+def _is_in(path: str, folder: str) -> bool:
+    """Asked at every request, and each `Path` made interns its names anew."""
+    return Path(path).is_relative_to(folder)

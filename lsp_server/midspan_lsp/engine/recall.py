@@ -31,6 +31,7 @@ _T = TypeVar("_T")
 
 LIMIT_S = 0.08
 QUIET_S = 1.5
+MOST_NEIGHBOURS = 64  # kept for so many documents, those that were found last
 RULES = frozenset({".gitignore", ".ignore", ".midspanignore"})
 """Names of the files that say what is not to be read."""
 
@@ -65,7 +66,7 @@ class Recall:
         self._changes: dict[str, Future[None]] = {}
         self._neighbours: dict[str, tuple[int, str]] = {}
         self._n_changes = 0
-        self._n_own_changes: Counter[str] = Counter()
+        self._n_own_changes: Counter[str] = Counter()  # by open document
 
     def renewed(self, settings: MemorySettings, *, count: bool) -> Recall:
         """One like this with other settings, which knows nothing yet."""
@@ -107,7 +108,10 @@ class Recall:
         known, (kept_line, kept) = replace(snapshot, uri=key), self._neighbours.get(key, (-1, ""))
         if line != kept_line:
             kept = await self._in_time(lambda memory: memory.neighbour(known, offset), kept)
-            self._neighbours[key] = line, kept
+            self._neighbours.pop(key, None)
+            self._neighbours[key] = line, kept  # of a document, perhaps, that was closed meanwhile
+            if len(self._neighbours) > MOST_NEIGHBOURS:
+                del self._neighbours[next(iter(self._neighbours))]
         return kept
 
     def knowledge(self, uri: str) -> int:
@@ -137,13 +141,14 @@ class Recall:
     def closed(self, uri: str) -> None:
         """A document was closed: its file counts again, if it is in a workspace folder."""
         key = _key(uri)
-        self._changes.pop(key, None)
-        self._neighbours.pop(key, None)
+        for known in (self._changes, self._neighbours, self._n_own_changes):
+            known.pop(key, None)
         self._tell(lambda memory: memory.close(key))
 
     def saved(self, path: str) -> None:
         """A file was written or made, or a folder was."""
-        self._tell(lambda memory: self._reread(memory, path), _key(Path(path).absolute().as_uri()))
+        key = _key(Path(path).absolute().as_uri())
+        self._tell(lambda memory: self._reread(memory, path), key if key in self._n_own_changes else None)
 
     def changed_outside(self, paths: Sequence[str]) -> None:
         """Files were written, made or deleted, perhaps not by the editor: they are read again in the background.

@@ -79,7 +79,7 @@ class MidspanProtocol(LanguageServerProtocol):
         """A message from its JSON."""
         if "method" in data:
             data = {"params": None, **data}
-            _give_version(data)
+            _mend_document(data)
         try:
             return super().structure_message(data)
         except JsonRpcException:  # its cause quotes the parameters, and so the user's code
@@ -214,13 +214,20 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-def _give_version(data: dict[str, Any]) -> None:
-    """Some editors, and the protocol before 3.16, tell no version; the text counts all the same."""
+def _mend_document(data: dict[str, Any]) -> None:
+    """Some editors, and the protocol before 3.16, tell no version, or no language; the text counts all the same.
+
+    lsprotocol takes anything for a language.
+    """
     params: Any = data["params"]
     if data["method"] in _VERSIONED and isinstance(params, dict):
         document: Any = cast("dict[str, Any]", params).get("textDocument")
-        if isinstance(document, dict) and cast("dict[str, Any]", document).get("version") is None:
+        if not isinstance(document, dict):
+            return
+        if cast("dict[str, Any]", document).get("version") is None:
             document["version"] = 0
+        if not isinstance(cast("dict[str, Any]", document).get("languageId", ""), str):
+            document["languageId"] = ""
 
 
 def _uri_of(params: object) -> str | None:

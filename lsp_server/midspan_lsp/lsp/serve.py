@@ -39,7 +39,7 @@ def serve(build_engine: Callable[[Settings], Engine], *, at: Address | None = No
     Raises:
         ConfigError: the address cannot be listened on.
     """
-    log = stdio.BackgroundWriter(os.fdopen(os.dup(2), "wb"))
+    log = stdio.BackgroundWriter(os.fdopen(os.dup(2), "wb"), may_drop=True)
     _configure_logging(log, logging.WARNING if at is None else logging.INFO)
     connection = StreamConnection(*stdio.claim_stdio()) if at is None else accept(at)
     with asyncio.Runner() as runner:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 GRACE_S = 1.2
 MAX_WAITING = 10_000
 """Writes that nobody has taken; with more of them nobody ever will."""
+MAX_LOG_WAITING = 100
+"""Lines of the log that nobody has read: an editor may never read any."""
 
 
 def claim_stdio() -> tuple[BinaryIO, BinaryIO]:
@@ -48,13 +50,15 @@ class BackgroundWriter:
     Args:
         sink: where to.
         on_lost: called, on any thread, when nobody reads any more; what is written afterwards is dropped.
+        may_drop: a log's: what more than `MAX_LOG_WAITING` writes would wait for is dropped, and nothing is lost by it.
     """
 
-    def __init__(self, sink: Sink, on_lost: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, sink: Sink, on_lost: Callable[[], None] = lambda: None, *, may_drop: bool = False) -> None:
         self._sink = sink
         self._on_lost = on_lost
+        self._may_drop = may_drop
         self._is_lost = False
-        self._waiting: queue.Queue[bytes | None] = queue.Queue(MAX_WAITING)
+        self._waiting: queue.Queue[bytes | None] = queue.Queue(MAX_LOG_WAITING if may_drop else MAX_WAITING)
         self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
         self._thread.start()
 
@@ -79,7 +83,8 @@ class BackgroundWriter:
         try:
             self._waiting.put_nowait(data)
         except queue.Full:
-            self._lose()
+            if not self._may_drop:
+                self._lose()
 
     def _work(self) -> None:
         while (data := self._waiting.get()) is not None:

@@ -60,7 +60,9 @@ class OpenTexts:
 
     def lose(self, uri: str) -> None:
         """The editor has changed a document in a way that was not understood: nobody knows its text."""
-        self._lost.add(unquote(uri))
+        key = unquote(uri)
+        if key in self._texts:
+            self._lost.add(key)
 
     def close(self, uri: str) -> DocumentSnapshot | None:
         """A document is open no more; as it was."""
