@@ -122,9 +122,7 @@ _OWN: dict[str, Rules] = {
         wrong={"command_name": reserved(b"then", b"do", b"done", b"fi", b"esac", b"else", b"elif", b"}")},
         closers=(b"}", b"done", b"fi", b"esac"),
     ),
-    "ruby": Rules(
-        wrong={"identifier": reserved(b"end", b"else", b"elsif", b"when", b"rescue", b"ensure")}, closers=(b"end",)
-    ),
+    "ruby": Rules(closers=(b"end",)),
     "lua": Rules(
         wrong={
             "identifier": reserved(b"local", b"end", b"then", b"do", b"else", b"elseif", b"until"),

@@ -100,12 +100,14 @@ def outside(*kinds: str, within: tuple[str, ...] = ()) -> Rule:
 
 
 def at_top(node: Node, _source: bytes) -> Node | None:
-    """Refuses a statement that stands in no function; a lone call may be a macro that makes a declaration."""
+    """Refuses a statement that stands in no function; a lone call or macro may make a declaration."""
     parent = node.parent
     if parent is None or parent.parent is not None or parent.is_error or node.has_error:
         return None
     parts = [child.type for child in node.named_children]
-    return None if node.type == "expression_statement" and parts == ["call_expression"] else node
+    return (
+        None if node.type == "expression_statement" and parts in (["call_expression"], ["macro_invocation"]) else node
+    )
 
 
 def at_top_of_package(node: Node, _source: bytes) -> Node | None:
@@ -128,7 +130,8 @@ def bare_after_keyword(node: Node, _source: bytes) -> Node | None:
     for child in node.named_children:
         if child.type in {"list_splat_pattern", "keyword_separator"}:
             return None  # parameters behind a star are keywords all
-        if keyword and child.type not in {*with_keyword, *_SPLATS}:
+        kind = child.named_children[0].type if child.type == "typed_parameter" else child.type
+        if keyword and kind not in {*with_keyword, *_SPLATS}:
             return child
         keyword = keyword or child.type in with_keyword
     return None
@@ -170,7 +173,12 @@ def end_tag_of_another(node: Node, source: bytes) -> Node | None:
 def brace_on_next_line(node: Node, _source: bytes) -> Node | None:
     """A block whose brace does not stand on the line on which its head ends, where a line end ends a statement."""
     head = node.prev_sibling
-    return node if head is not None and node.start_point.row > head.end_point.row else None
+    if head is None or node.parent is None or node.parent.type in _HOLD_STATEMENTS:
+        return None  # a block by itself
+    return node if node.start_point.row > head.end_point.row else None
+
+
+_HOLD_STATEMENTS = {"block", "statement_list", "expression_case", "default_case", "type_case", "communication_case"}
 
 
 def in_a_body(node: Node, _source: bytes) -> Node | None:
