@@ -9,6 +9,7 @@ from midspan_lsp.syntax.haskell import BRACKETS, braces_for_a_value, left_of_its
 from midspan_lsp.syntax.jumps import jumps
 from midspan_lsp.syntax.keywords import LANGUAGES_WITH_KEYWORDS, no_names
 from midspan_lsp.syntax.markup import with_semicolon, within_itself
+from midspan_lsp.syntax.names import also_a_table, also_a_value, name_twice, said_again, same_again
 from midspan_lsp.syntax.refusals import (
     Rule,
     access_within,
@@ -22,15 +23,12 @@ from midspan_lsp.syntax.refusals import (
     end_tag_of_another,
     in_a_body,
     in_marked_class,
-    name_twice,
     not_first,
     not_last,
     of_nothing,
     outside,
     plain_expression,
     reserved,
-    said_again,
-    same_again,
     select_twice,
     without,
 )
@@ -72,6 +70,7 @@ _OWN: dict[str, Rules] = {
             "parameters": either(bare_after_keyword, name_twice),
             "lambda_parameters": either(bare_after_keyword, name_twice),
             "return_statement": outside("function_definition", within=("class_definition",)),
+            "yield": outside("function_definition", "lambda", within=("class_definition",)),
         },
         unfinished={
             "block": empty,
@@ -131,7 +130,7 @@ _OWN: dict[str, Rules] = {
         closers=(b"end",),
     ),
     "sql": Rules(wrong={"identifier": select_twice}),
-    "toml": Rules(wrong={"pair": said_again, "table": said_again}),
+    "toml": Rules(wrong={"pair": either(said_again, also_a_table), "table": either(said_again, also_a_value)}),
     "html": Rules(wrong={"erroneous_end_tag": always, "start_tag": within_itself}),
     "css": Rules(wrong={"arguments": with_semicolon}),
     "scala": Rules(

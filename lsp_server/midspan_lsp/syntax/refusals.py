@@ -52,25 +52,6 @@ def of_nothing(node: Node, _source: bytes) -> Node | None:
     return node if behind is None else None
 
 
-def said_again(node: Node, source: bytes) -> Node | None:
-    """Refuses a key or table whose name another one beside it has; each table of an array has its own."""
-    parent = node.parent
-    if parent is None or not node.named_children:
-        return None
-    name = _name(node, source)
-    for child in parent.named_children:
-        if child.type == "table_array_element" and name.startswith(_name(child, source) + b"."):
-            return None
-        if child.type == node.type and child.id != node.id and _name(child, source) == name:
-            return node
-    return None
-
-
-def _name(node: Node, source: bytes) -> bytes:
-    first = node.named_children[0] if node.named_children else node
-    return source[first.start_byte : first.end_byte]
-
-
 def always(node: Node, _source: bytes) -> Node:
     """Refuses it wherever it stands."""
     return node
@@ -138,25 +119,6 @@ def bare_after_keyword(node: Node, _source: bytes) -> Node | None:
 
 
 _SPLATS = {"list_splat", "dictionary_splat_pattern", "comment", "positional_separator", "parenthesized_list_splat"}
-
-
-def name_twice(node: Node, source: bytes) -> Node | None:
-    """The second of two parameters, or arguments with a keyword, that have one name."""
-    known = set[bytes]()
-    for child in node.named_children:
-        name = child.child_by_field_name("name")
-        if child.type in _PARAMETERS:
-            name = child if child.type == "identifier" else child.named_children[0]
-        if name is None or (node.type == "argument_list" and child.type != "keyword_argument"):
-            continue
-        text = source[name.start_byte : name.end_byte]
-        if text in known:
-            return name
-        known.add(text)
-    return None
-
-
-_PARAMETERS = {"identifier", "typed_parameter"}
 
 
 def end_tag_of_another(node: Node, source: bytes) -> Node | None:
@@ -229,14 +191,6 @@ def access_within(*kinds: str) -> Rule:
         return node if is_access and any(one is not None and one.type in kinds for one in above) else None
 
     return rule
-
-
-def same_again(node: Node, source: bytes) -> Node | None:
-    """Refuses what a sibling says word for word."""
-    text, parent = source[node.start_byte : node.end_byte], node.parent
-    same = (child for child in (parent.named_children if parent is not None else ()) if child.type == node.type)
-    said = [child for child in same if source[child.start_byte : child.end_byte] == text]
-    return node if len(said) > 1 and not node.has_error else None
 
 
 _ACCESS = {b"private", b"public", b"protected", b"internal"}
