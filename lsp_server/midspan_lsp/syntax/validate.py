@@ -8,7 +8,6 @@ or if a fault appears where none was. So code that is broken elsewhere, or half 
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from tree_sitter import Tree
@@ -16,11 +15,12 @@ from tree_sitter import Tree
 from midspan_lsp.syntax.kept import Document, KeptTrees
 from midspan_lsp.syntax.languages import text_closers
 from midspan_lsp.syntax.parsing import OutOfTimeError, TimeLimit, encode
-from midspan_lsp.syntax.rules import new_rule_faults, unfinished_before
+from midspan_lsp.syntax.rules import new_rule_faults
 from midspan_lsp.syntax.stumbles import read, stumbles
 from midspan_lsp.syntax.surroundings import hole_in
 from midspan_lsp.syntax.texts import moved_texts, stray_closers, swallowed
 from midspan_lsp.syntax.trees import ByteRange, Filled, Hole, faults, leaves, spans_of
+from midspan_lsp.syntax.unfilled import NAME, near_faults, rest_of_line, was_whole
 from midspan_lsp.types import Span, SyntaxReport, Verdict
 
 DOCUMENT_TIME_LIMIT_S = 1.5
@@ -32,10 +32,8 @@ MAX_LENGTH = 2_000_000
 
 _OPENERS = {")": "(", "]": "[", "}": "{"}
 _QUOTES = frozenset({'"', "'", "`", "string_start", "string_fragment", "interpreted_string_literal_content"})
-_NAME = b"x"
 # cannot stand together anywhere but in a string or comment
 _NONSENSE = encode(")]}§")
-_REST_OF_LINE = re.compile(rb"[^\r\n]*")
 
 
 _documents = KeptTrees(most_documents=8, most_bytes=4_000_000)
@@ -111,9 +109,9 @@ def _new_faults(hole: Hole, new: bytes, limit: TimeLimit) -> list[ByteRange]:
     moved = _moved_texts(hole, after, limit)
     if not after.tree.root_node.has_error:
         unfinished = moved or by_rule.unfinished
-        return unfinished if unfinished and _was_whole(hole, limit) else []
-    whole = _was_whole(hole, limit)
-    near = _near_faults(hole, limit)
+        return unfinished if unfinished and was_whole(hole, limit) else []
+    whole = was_whole(hole, limit)
+    near = near_faults(hole, limit)
     if not (whole or near):
         taken = swallowed(hole.language_id, hole.unfilled, after)
         if taken:
@@ -129,40 +127,12 @@ def _new_faults(hole: Hole, new: bytes, limit: TimeLimit) -> list[ByteRange]:
     return [] if found and _is_mere_text(hole, new, limit) else found
 
 
-def _was_whole(hole: Hole, limit: TimeLimit) -> bool:
-    """True if the document had no fault, or none but the hole in the midst of it, or the line that has begun there."""
-    has_error = hole.tree.root_node.has_error
-    if unfinished_before(hole, limit):
-        return not has_error and _is_whole_without_line(hole, limit)
-    if not has_error:
-        return True
-    return bool(hole.tail.strip()) and not hole.fill(_NAME, limit).tree.root_node.has_error
-
-
-def _is_whole_without_line(hole: Hole, limit: TimeLimit) -> bool:
-    """True if nothing but what has begun on the cursor's line waits for its end."""
-    line_start = hole.head.rfind(b"\n") + 1
-    if not hole.head[line_start:].strip() or _rest_of_line(hole).strip() or not hole.tail.strip():
-        return False
-    line = Hole(hole.language_id, hole.source, ByteRange(line_start, hole.old.end), hole.tree)
-    bare = line.fill(b"", limit)
-    without = Hole(hole.language_id, bare.source, bare.middle, bare.tree)
-    return not bare.tree.root_node.has_error and not unfinished_before(without, limit)
-
-
 def _moved_texts(hole: Hole, after: Filled, limit: TimeLimit) -> list[ByteRange]:
     """Where comments and strings begin or end now that held other parts of the document before."""
     found = moved_texts(hole.language_id, hole.unfilled, after)
     if found and hole.tree.root_node.has_error:  # with a name there, strings may be others
-        return moved_texts(hole.language_id, hole.fill(_NAME, limit), after)
+        return moved_texts(hole.language_id, hole.fill(NAME, limit), after)
     return found
-
-
-def _near_faults(hole: Hole, limit: TimeLimit) -> list[ByteRange]:
-    """What is at fault or waits for its end at the place itself, or with nothing but white space between."""
-    low = len(hole.head.rstrip())
-    high = len(hole.source) - len(hole.tail.lstrip())
-    return faults(hole.tree, limit, ByteRange(low, high)) or unfinished_before(hole, limit)
 
 
 def _strayed_faults(hole: Hole, after: Filled, limit: TimeLimit) -> list[ByteRange]:
@@ -182,7 +152,7 @@ def _first_stumble(hole: Hole, new: bytes, middle: ByteRange, limit: TimeLimit) 
 
     It counts in the middle, and elsewhere on its line if it was no stumble before.
     """
-    line = new + _rest_of_line(hole)
+    line = new + rest_of_line(hole)
     found = [token for token in stumbles(hole, line, limit, middle.start) if token.end > middle.start][:1]
     if found and _was_stumble(hole, new, found[0], limit):
         found = []
@@ -212,13 +182,8 @@ def _was_stumble(hole: Hole, new: bytes, token: ByteRange, limit: TimeLimit) -> 
     if opener is not None and new.count(text.encode()) > new.count(opener.encode()):
         return False  # a bracket: the middle has closed its partner, whatever was wrong with it before
     was_at = token.start if token.start < begin else token.start - end + hole.old.end
-    old = hole.source[begin : hole.old.end] + _rest_of_line(hole)
+    old = hole.source[begin : hole.old.end] + rest_of_line(hole)
     return any(other.start == was_at for other in stumbles(hole, old, limit, was_at))
-
-
-def _rest_of_line(hole: Hole) -> bytes:
-    match = _REST_OF_LINE.match(hole.source, hole.old.end)
-    return match[0] if match else b""
 
 
 def _open_bracket(after: Tree, middle: ByteRange, limit: TimeLimit) -> list[ByteRange]:
