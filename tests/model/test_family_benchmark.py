@@ -68,7 +68,7 @@ def test_what_fails_is_named_and_the_rest_goes_on(
     def hidden(self: Backbone, ids_BT: torch.Tensor, *others: object) -> torch.Tensor:
         if ids_BT.shape in {(3, 2), (1, 8)}:
             raise torch.OutOfMemoryError("CUDA out of memory.\nTried to allocate")
-        return computed(self, ids_BT, *others)  # type: ignore[arg-type]
+        return computed(self, ids_BT, *others)
 
     monkeypatch.setattr(Backbone, "hidden", hidden)
     benchmark.main(SMALL)
@@ -84,11 +84,11 @@ def test_what_fails_is_named_and_the_rest_goes_on(
 def test_int8_leaves_the_head_alone() -> None:
     placement = Placement(torch.device("cpu"), torch.float32, int8=True)
     backbone = benchmark.random_backbone("tiny", placement)
-    kinds = {name: type(module) for name, module in backbone.named_modules()}  # type: ignore[attr-defined]
+    kinds = {name: type(module) for name, module in backbone.named_modules()}
     assert sum(kind is Int8Linear for kind in kinds.values()) == 2 * 7
     assert kinds["language_model.lm_head"] is torch.nn.Linear
-    assert not any(tensor.is_meta for tensor in backbone.state_dict().values())  # type: ignore[attr-defined]
-    assert not any(tensor.is_meta for tensor in backbone.buffers())  # type: ignore[attr-defined]
+    assert not any(tensor.is_meta for tensor in backbone.state_dict().values())
+    assert not any(tensor.is_meta for tensor in backbone.buffers())
 
 
 def test_a_gpu_is_waited_for_and_asked_for_its_name_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,8 +76,15 @@ def jumps(language_id: str) -> dict[str, Rule]:
     kinds = _KINDS.get(language_id)
     if kinds is None:
         return {}
+    find = _unlabelled if language_id == "rust" else outside
     also = kinds.switches if language_id == "php" else ()  # where `continue` does what `break` does
     return {
-        f"break_{kinds.word}": outside(*kinds.loops, *kinds.switches, within=kinds.functions),
-        f"continue_{kinds.word}": outside(*kinds.loops, *also, within=kinds.functions),
+        f"break_{kinds.word}": find(*kinds.loops, *kinds.switches, within=kinds.functions),
+        f"continue_{kinds.word}": find(*kinds.loops, *also, within=kinds.functions),
     }
+
+
+def _unlabelled(*kinds: str, within: tuple[str, ...]) -> Rule:
+    """The same, but not of a jump with a label: that may leave any block that has it."""
+    rule = outside(*kinds, within=within)
+    return lambda node, source: None if any(child.type == "label" for child in node.children) else rule(node, source)

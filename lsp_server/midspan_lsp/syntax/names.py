@@ -53,7 +53,7 @@ def name_twice(node: Node, source: bytes) -> Node | None:
     for child in node.named_children:
         name = child.child_by_field_name("name")
         if child.type in _PARAMETERS:
-            name = child if child.type == "identifier" else child.named_children[0]
+            name = child if child.type == "identifier" else next(iter(child.named_children), None)
         if name is None or (node.type == "argument_list" and child.type != "keyword_argument"):
             continue
         text = source[name.start_byte : name.end_byte]

@@ -109,7 +109,7 @@ def bare_after_keyword(node: Node, _source: bytes) -> Node | None:
     with_keyword = {"keyword_argument", "dictionary_splat", "default_parameter", "typed_default_parameter"}
     keyword = False
     for child in node.named_children:
-        kind = child.named_children[0].type if child.type == "typed_parameter" else child.type
+        kind = child.named_children[0].type if child.type == "typed_parameter" and child.named_children else child.type
         if kind in {"list_splat_pattern", "keyword_separator"}:
             return None  # parameters behind a star are keywords all
         if keyword and kind not in {*with_keyword, *_SPLATS}:
